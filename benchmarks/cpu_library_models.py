@@ -51,10 +51,20 @@ LANGUAGE: dict[str, tuple[str, str, dict[str, Any]]] = {
     "olmoe": ("OlmoeConfig", "OlmoeForCausalLM", dict(
         TEXT, num_key_value_heads=8, pad_token_id=0, intermediate_size=512,
         num_hidden_layers=2, num_experts=8, num_experts_per_tok=2)),
+    "mixtral-grouped": ("MixtralConfig", "MixtralForCausalLM", dict(
+        GROUPED, intermediate_size=704, num_hidden_layers=2,
+        num_local_experts=8, num_experts_per_tok=2)),
+    "qwen3-moe": ("Qwen3MoeConfig", "Qwen3MoeForCausalLM", dict(
+        GROUPED, intermediate_size=704, moe_intermediate_size=256,
+        num_hidden_layers=2, num_experts=16, num_experts_per_tok=4)),
     "mamba": ("MambaConfig", "MambaForCausalLM", dict(
         vocab_size=VOCABULARY, hidden_size=256, num_hidden_layers=2,
         state_size=16)),
 }
+# How experts are computed where it is not by grouped GEMMs: weights are gathered
+# for each token.
+EXPERTS = {"mixtral": "batched_mm", "olmoe": "batched_mm"}
+
 IMAGE: dict[str, tuple[str, str, dict[str, Any]]] = {
     "resnet": ("ResNetConfig", "ResNetForImageClassification", dict(
         embedding_size=64, hidden_sizes=[64, 128, 256, 512],
@@ -78,7 +88,7 @@ def library_model(name: str) -> tuple[Any, ...]:
     config, model, options = (LANGUAGE | IMAGE)[name]
     made = getattr(transformers, model)(
         getattr(transformers, config)(**options))
-    made.config._experts_implementation = "batched_mm"
+    made.config._experts_implementation = EXPERTS.get(name, "grouped_mm")
     if name in IMAGE:
         batch = {"pixel_values": torch.randn(4, 3, 112, 112),
                  "labels": torch.randint(0, CLASSES, (4,))}
@@ -186,7 +196,8 @@ FAMILIES: dict[str, dict[str, Factory]] = {
     "decoders": {name: make(name) for name in ("qwen2", "gemma2")},
     "encoders": {name: make(name) for name in ("bert", "distilbert")},
     "encoder-decoders": {"t5": make("t5")},
-    "experts": {name: make(name) for name in ("mixtral", "olmoe")},
+    "experts": {name: make(name) for name in (
+        "mixtral", "olmoe", "mixtral-grouped", "qwen3-moe")},
     "convolutional": {name: make(name) for name in ("resnet", "convnext")},
     "vision transformers": {name: make(name) for name in ("vit", "swin")},
     "diffusion": {"diffusion": diffusion},

@@ -86,6 +86,7 @@ compileForArchitecture(func::FuncOp entry, ProgramTables &tables,
                        const nvptx::KernelCompileOptions &options,
                        StringRef ptxas, kernel::KernelStatistics &statistics) {
   GpuCode code;
+  code.isElastic = options.elastic;
   kernel::KernelStatistics ofKernels;
   llvm::ArrayRef<tg::KernelOp> kernels = tables.getKernels();
   FailureOr<std::vector<nvptx::KernelCode>> codes =

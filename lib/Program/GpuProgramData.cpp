@@ -80,6 +80,7 @@ void ProgramTables::emit(llvm::Module &module, ArrayRef<GpuCode> codes) {
   for (const GpuCode &code : llvm::reverse(codes)) {
     rg_gpu_program gpu = {};
     gpu.version = RG_GPU_PROGRAM_VERSION;
+    gpu.elastic = code.isElastic;
     gpu.image_count = static_cast<int64_t>(code.images.size());
     gpu.graph_count = static_cast<int64_t>(graphs.size());
     DataEmitter::Table<rg_gpu_program> table(emitter, gpu);

@@ -47,6 +47,7 @@ GpuStepTables::GpuStepTables(CompiledGpuStep &step) {
     made.attentions = makeKernels(code.attentions);
     rg_gpu_program program = {};
     program.version = RG_GPU_PROGRAM_VERSION;
+    program.elastic = code.isElastic;
     program.program = &step.tables->get();
     program.image_count = static_cast<int64_t>(made.images.size());
     program.images = made.images.data();

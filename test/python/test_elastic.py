@@ -14,6 +14,7 @@ pytest.importorskip("torch", reason="capturing needs PyTorch")
 import captured_models  # noqa: E402
 import torch  # noqa: E402
 from capture_cases import ROOT  # noqa: E402
+from gpu_tools import compile_bundle, run_bundle  # noqa: E402
 from model_cases import library_model, random_tokens  # noqa: E402
 from regather_tools import Result, run_tool  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
@@ -220,16 +221,23 @@ MODELS = (sorted(captured_models.MODELS) if os.environ.get("REGATHER_ALL_MODELS"
                 "convnext"])
 
 
-def test_gpus_are_refused(tmp_path: Path) -> None:
-    """With the first operation whose sums have no order of ours."""
-    (tmp_path / "step.mlir").write_text(STEP)
-    result = run_tool("regather", "compile", "step.mlir", "--mesh=dp:2",
-                      "--elastic=4", "--target=nvptx:sm_90a", "--quiet", "-o",
-                      "step.rgb", cwd=tmp_path)
-    assert result.code == 1
-    assert "on GPUs a library chooses the order of the sums of " \
-        "'aten.mm.default' by its number of rows" in result.stderr
-    assert "step.mlir:7:8" in result.stderr
+def test_same_bits_on_gpus(llama: Path, tmp_path: Path) -> None:
+    """Of the libraries that stand in for them: kernels that are generated sum
+    in an order that no number of rows decides, and no library computes
+    products or attention."""
+    found = set()
+    for ranks in (1, 4):
+        bundle = compile_bundle(
+            llama / "step.fx.json", tmp_path / f"{ranks}.rgb",
+            f"--elastic={SEGMENTS}", f"--ranks={ranks}",
+            f"--optimizer={OPTIMIZER}")
+        record = tmp_path / f"{ranks}.json"
+        run_bundle(bundle, "--inputs", llama / "weights.safetensors", "--text",
+                   llama / "text", "--learning-rate=0.01", "--steps=2",
+                   "--outputs", tmp_path / "out.safetensors", record=record)
+        found.add((tmp_path / "out.safetensors").read_bytes())
+        assert "cublasLtMatmul\"" not in record.read_text()
+    assert len(found) == 1
 
 
 def test_steps_that_were_sharded_before_are_refused() -> None:

@@ -66,6 +66,15 @@ def test_ranks_train_as_the_cpu_does(tmp_path: Path) -> None:
     assert found[0]["same"] == [True, True]
 
 
+def test_elastic_steps_have_the_same_bits(tmp_path: Path) -> None:
+    (tmp_path / "nccl").mkdir()
+    expected = ranks.run_gpu_elastic(tmp_path)
+    found = launch("gpu_elastic", 2, tmp_path, **LIBRARIES,
+                   REGATHER_STAND_IN_DEVICES="2",
+                   REGATHER_STAND_IN_NCCL_FOLDER=str(tmp_path / "nccl"))
+    assert found == [expected, expected]
+
+
 def test_ranks_hear_what_is_wrong_with_others(tmp_path: Path) -> None:
     (tmp_path / "nccl").mkdir()
     found = launch("gpu_death", 2, tmp_path, **LIBRARIES,
@@ -183,8 +192,7 @@ def test_all_that_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("options, message", [
-    ({"device": "cuda:7"}, "there is no device 7: the CUDA driver shows 1"),
-    ({"device": "cuda", "elastic": 4}, "the step is elastic, but on GPUs")])
+    ({"device": "cuda:7"}, "there is no device 7: the CUDA driver shows 1")])
 def test_wrong_options(options: dict, message: str) -> None:
     with pytest.raises(RegatherError, match=message):
         compile_small(**options)

@@ -337,6 +337,16 @@ def run_gpu(folder: Path) -> dict[str, object]:
     return found
 
 
+def run_gpu_elastic(folder: Path) -> dict[str, object]:
+    """Three steps on GPUs whose bits no number of ranks decides."""
+    step, schedule = compile_step(device="cuda", elastic=4, quiet=True)
+    losses = train(step, schedule, 3)
+    found = {"losses": losses, "weight": whole(
+        step.state_dict()["model"]["embedding.weight"]).tolist()}
+    step.close()
+    return found
+
+
 def run_gpu_death(folder: Path) -> dict[str, object]:
     """What a rank hears of which the other one is on the CPU, and when rank 1
     dies after a step."""

@@ -34,6 +34,8 @@ struct GpuLaunches {
 struct GpuCode {
   std::vector<GpuImage> images;
   std::vector<GpuLaunches> kernels, gemms, attentions;
+  /// No library computes a GEMM or attention.
+  bool isElastic = false;
 };
 
 } // namespace regather

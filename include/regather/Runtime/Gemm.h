@@ -76,8 +76,8 @@ typedef struct rg_gemm_desc {
   float alpha;
   /** RG_F32, or what the sum of each segment is rounded to: RG_BF16, RG_F16. */
   int32_t segment_dtype;
-  /** Number of equal segments of k; 0 and 1 for none. Hosts alone compute
-   *  them. */
+  /** Number of equal segments of k; 0 and 1 for none. On GPUs generated kernels
+   *  add up to 64 of them. */
   int64_t segments;
 } rg_gemm_desc;
 

@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 /** Changes whenever the layout or the meaning of a table does. */
-#define RG_GPU_PROGRAM_VERSION 2
+#define RG_GPU_PROGRAM_VERSION 3
 
 /** The symbol of the program in the shared object of a bundle. */
 #define RG_GPU_PROGRAM_SYMBOL "regather_gpu_program"
@@ -79,7 +79,9 @@ typedef struct rg_gpu_graph {
 
 typedef struct rg_gpu_program {
   uint32_t version; /**< RG_GPU_PROGRAM_VERSION */
-  uint32_t reserved;
+  /** Nonzero: sums have orders that depend on no number of rows, as no library
+   *  promises, so all GEMMs and attention have kernels, which compute them. */
+  uint32_t elastic;
   const rg_program *program;
   int64_t image_count;
   const rg_gpu_image *images;

@@ -140,35 +140,6 @@ static FailureOr<BundleContents> compileForCpu(const PreparedStep &prepared,
   return bundle;
 }
 
-/// An elastic step needs products, convolutions and attention whose rows have
-/// the same bits whatever their number, and the libraries for GPUs promise
-/// none. Says which operation is the first in the way.
-static LogicalResult refuseElastic(func::FuncOp entry) {
-  Operation *first = nullptr;
-  int64_t count = 0;
-  entry.walk<WalkOrder::PreOrder>([&](tg::CostOpInterface op) {
-    if (!op.isLibraryCall())
-      return;
-    first = first ? first : op.getOperation();
-    ++count;
-  });
-  if (!first)
-    return entry.emitError()
-           << "the step is elastic, but the order in which code for GPUs adds "
-              "rows may depend on their number; compile it for cpu";
-  auto node = dyn_cast<tg::NodeOp>(first);
-  InFlightDiagnostic diag =
-      first->emitError()
-      << "the step is elastic, but on GPUs a library chooses the order of the "
-         "sums of '"
-      << (node ? node.getTarget() : first->getName().getStringRef())
-      << "' by its number of rows, which depends on the ranks; compile it for "
-         "cpu";
-  diag.attachNote(entry.getLoc())
-      << "the first of " << count << " such operations";
-  return diag;
-}
-
 /// A row that a mask hides as a whole by a finite number is a mean of all
 /// values in a step of products. Kernels for GPUs have lost the number of
 /// columns in its gradients, so attention that was such products has no mask
@@ -196,8 +167,6 @@ regather::compileForGpus(const PreparedStep &prepared,
                          const CompileOptions &options,
                          ProgressListener &progress) {
   func::FuncOp entry = prepared.step.entry;
-  if (tg::getElasticSegments(entry) && failed(refuseElastic(entry)))
-    return failure();
   const auto &fuse = prepared.options.fuseAttention;
   if (fuse.isWanted() && fuse.options.mode == tg::FuseAttentionMode::All &&
       failed(refuseAddedMasks(entry)))
@@ -209,6 +178,7 @@ regather::compileForGpus(const PreparedStep &prepared,
     gpu.kernels.back().libdevice =
         options.libdevice.empty() ? nvptx::findLibdevice() : options.libdevice;
     gpu.kernels.back().architecture = architecture;
+    gpu.kernels.back().elastic = tg::getElasticSegments(entry) != 0;
   }
   progress.begin("compiling");
   FailureOr<CompiledGpuStep> compiled =

@@ -220,7 +220,8 @@ int64_t regather::nvptx::countUsefulThreads(Operation *func) {
 }
 
 /// Builds the numbers of the thread at the beginning of the function.
-static ThreadBlock createThread(gpu::GPUFuncOp func, int64_t threads) {
+static ThreadBlock createThread(gpu::GPUFuncOp func, int64_t threads,
+                                bool isElastic) {
   Block &entry = func.getBody().front();
   ImplicitLocOpBuilder b(func.getLoc(), OpBuilder::atBlockBegin(&entry));
   if (isa<gpu::BlockIdOp>(entry.front()))
@@ -228,6 +229,7 @@ static ThreadBlock createThread(gpu::GPUFuncOp func, int64_t threads) {
   ThreadBlock block;
   block.func = func;
   block.threads = threads;
+  block.isElastic = isElastic;
   block.thread =
       gpu::ThreadIdOp::create(b, gpu::Dimension::x, b.getIndexAttr(threads));
   Value warp = arith::ConstantIndexOp::create(b, kWarpThreads);
@@ -251,7 +253,7 @@ public:
       func.emitError() << "expects a known block size";
       return signalPassFailure();
     }
-    ThreadBlock block = createThread(func, size->front());
+    ThreadBlock block = createThread(func, size->front(), elastic);
     if (failed(Distributor(block).distribute(func.getBody().front())))
       signalPassFailure();
   }

@@ -452,7 +452,8 @@ static FailureOr<bool> hasLongScatters(const kernel::TilePlan &plan) {
 }
 
 static FailureOr<KernelStages> planStages(tg::KernelOp kernel,
-                                          const kernel::TileLimits &limits) {
+                                          const kernel::TileLimits &limits,
+                                          bool isElastic) {
   kernel::TilePlan nodePlan = kernel::planTiles(kernel, limits);
   // Some nodes can be cut only after they have been lowered to linalg.
   auto lowered = lowerNodes(kernel);
@@ -460,6 +461,11 @@ static FailureOr<KernelStages> planStages(tg::KernelOp kernel,
     return failure();
   tg::KernelOp loops = getKernel(**lowered);
   bool canDivide = hasOwnResults(loops);
+  if (isElastic && !canDivide && hasLongReductions(loops))
+    return kernel.emitError()
+           << "has a long reduction, which an elastic step divides whatever is "
+              "in the kernel beside it, but its results cannot be divided: each "
+              "has to be computed in the kernel and returned once";
   unsigned numDivided = 0;
   if (canDivide) {
     if (hasLongScatters(loops)) {
@@ -469,7 +475,7 @@ static FailureOr<KernelStages> planStages(tg::KernelOp kernel,
       if (*isLong)
         numDivided += sortScatters(loops);
     }
-    FailureOr<unsigned> split = splitReductions(loops);
+    FailureOr<unsigned> split = splitReductions(loops, isElastic);
     if (failed(split))
       return failure();
     numDivided += *split;
@@ -497,12 +503,13 @@ static FailureOr<KernelStages> planStages(tg::KernelOp kernel,
 /// Appends the stages of a kernel, and returns their number.
 static FailureOr<unsigned> appendStages(tg::KernelOp original,
                                         gpu::GPUModuleOp target,
-                                        const kernel::TileLimits &limits) {
+                                        const kernel::TileLimits &limits,
+                                        bool isElastic) {
   // Planning copies constants, so it works on a copy of the kernel.
   OwningOpRef<ModuleOp> source = ModuleOp::create(original.getLoc());
   source->push_back(original.clone());
   tg::KernelOp kernel = getKernel(*source);
-  FailureOr<KernelStages> planned = planStages(kernel, limits);
+  FailureOr<KernelStages> planned = planStages(kernel, limits, isElastic);
   if (failed(planned))
     return failure();
   OpBuilder b = OpBuilder::atBlockEnd(target.getBody());
@@ -548,7 +555,7 @@ public:
     bool hasFailed = false;
     for (tg::KernelOp kernel : kernels) {
       FailureOr<unsigned> appended =
-          appendStages(kernel, target, {tileBytes, minPieceBytes});
+          appendStages(kernel, target, {tileBytes, minPieceBytes}, elastic);
       hasFailed |= failed(appended);
       numStages += succeeded(appended) ? *appended : 0;
     }

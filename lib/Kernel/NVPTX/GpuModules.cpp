@@ -37,7 +37,7 @@ namespace {
 class GpuModuleCompiler {
 public:
   GpuModuleCompiler(const DialectRegistry &dialects,
-                    nvptx::GpuModuleBuilder build)
+                    nvptx::GpuModuleBuilder build, bool isElastic)
       : context(dialects, MLIRContext::Threading::DISABLED), toGpu(&context),
         toNvvm(&context), build(build) {
     DialectRegistry translations;
@@ -45,7 +45,9 @@ public:
     nvptx::registerTranslations(translations);
     context.appendDialectRegistry(translations);
     nvptx::loadGpuDialects(&context);
-    nvptx::buildGpuPipeline(toGpu);
+    nvptx::GpuPipelineOptions options;
+    options.elastic = isElastic;
+    nvptx::buildGpuPipeline(toGpu, options);
     nvptx::buildNvvmPipeline(toNvvm);
   }
 
@@ -166,12 +168,14 @@ nvptx::compileGpuModules(const DialectRegistry &dialects,
                          kernel::KernelStatistics &statistics) {
   std::string description = kernel::describeCompiler() +
                             options.architecture->name.str() + '\n' +
-                            options.libdevice + '\n';
+                            options.libdevice + '\n' +
+                            (options.elastic ? "elastic\n" : "");
   std::vector<kernel::CompiledText> compiled = kernel::compileInParallel(
       texts,
       [&](StringRef text) { return kernel::hashText(description, text); },
       [&]() -> kernel::TextCompiler {
-        auto compiler = std::make_shared<GpuModuleCompiler>(dialects, build);
+        auto compiler = std::make_shared<GpuModuleCompiler>(dialects, build,
+                                                            options.elastic);
         return [compiler, &options](StringRef text, StringRef key) {
           return compiler->compile(text, getEntryName(key), options);
         };
@@ -186,7 +190,7 @@ nvptx::compileGpuModules(const DialectRegistry &dialects,
 llvm::Expected<std::string>
 nvptx::printGpuModule(const DialectRegistry &dialects, StringRef text,
                       StringRef name, GpuModuleBuilder build) {
-  GpuModuleCompiler compiler(dialects, build);
+  GpuModuleCompiler compiler(dialects, build, /*isElastic=*/false);
   auto module = compiler.lower(text, name);
   if (!module)
     return module.takeError();

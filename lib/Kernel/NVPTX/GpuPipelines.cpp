@@ -53,8 +53,10 @@ void nvptx::registerConversions(DialectRegistry &registry) {
   registerConvertMemRefToLLVMInterface(registry);
 }
 
-void nvptx::buildGpuPipeline(OpPassManager &pm) {
+void nvptx::buildGpuPipeline(OpPassManager &pm,
+                             const GpuPipelineOptions &options) {
   DivideStagesPassOptions divide;
+  divide.elastic = options.elastic;
   pm.addPass(createDivideStagesPass(divide));
 
   // Each stage becomes a function on buffers, as on CPUs.
@@ -74,7 +76,10 @@ void nvptx::buildGpuPipeline(OpPassManager &pm) {
 
   // A block of threads computes a tile.
   functions.addPass(createOutlineLaunchesPass());
-  functions.addNestedPass<gpu::GPUFuncOp>(createDistributeThreadsPass());
+  DistributeThreadsPassOptions distribute;
+  distribute.elastic = options.elastic;
+  functions.addNestedPass<gpu::GPUFuncOp>(
+      createDistributeThreadsPass(distribute));
 }
 
 void nvptx::buildNvvmPipeline(OpPassManager &pm) {
@@ -105,9 +110,9 @@ void nvptx::buildPtxPipeline(OpPassManager &pm,
 }
 
 void nvptx::registerKernelPipelines() {
-  PassPipelineRegistration<>("convert-tg-kernels-to-gpu",
-                             "Lower kernels to functions of the gpu dialect",
-                             buildGpuPipeline);
+  PassPipelineRegistration<GpuPipelineOptions>(
+      "convert-tg-kernels-to-gpu",
+      "Lower kernels to functions of the gpu dialect", buildGpuPipeline);
   PassPipelineRegistration<>("kernel-to-nvvm",
                              "Lower gpu functions to the NVVM dialect",
                              buildNvvmPipeline);

@@ -47,6 +47,13 @@ static constexpr int64_t kMaxColumnParts = 512;
 static constexpr int64_t kMinColumnSteps = 16;
 static constexpr int64_t kMaxColumns = 128 * 1024;
 
+/// The most parts, and the fewest steps of a part, where the number of results
+/// does not count. Rows are as long as those of a vocabulary before they are
+/// split, since there are many of them as a rule.
+static constexpr int64_t kMaxElasticParts = 256;
+static constexpr int64_t kMinElasticRowSteps = 128 * 1024;
+static constexpr int64_t kMinElasticColumnSteps = 128;
+
 //===----------------------------------------------------------------------===//
 // Choice
 //===----------------------------------------------------------------------===//
@@ -62,13 +69,19 @@ struct LoopParts {
 };
 } // namespace
 
-static int64_t countWantedParts(linalg::LinalgOp op) {
+static int64_t countWantedParts(linalg::LinalgOp op, bool isElastic) {
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
   int64_t steps = countPoints(sizes, getLoops(op, IteratorType::reduction));
   int64_t points = countPoints(sizes, getLoops(op, IteratorType::parallel));
-  if (points == 0 || steps * points < kMinPoints)
+  bool isRow = op.getIteratorTypesArray().back() == IteratorType::reduction;
+  if (points == 0)
     return 1;
-  if (op.getIteratorTypesArray().back() == IteratorType::reduction)
+  if (isElastic)
+    return std::min(kMaxElasticParts, steps / (isRow ? kMinElasticRowSteps
+                                                     : kMinElasticColumnSteps));
+  if (steps * points < kMinPoints)
+    return 1;
+  if (isRow)
     return std::min(int64_t(llvm::divideCeil(kRowParts, points)),
                     steps / kMinRowSteps);
   if (points > kMaxColumns)
@@ -117,13 +130,15 @@ static bool isOutermost(linalg::LinalgOp op, unsigned loop) {
   });
 }
 
-/// Cuts a loop into about `wanted` parts of several steps.
+/// Cuts a loop into about `wanted` parts of several steps. What is left of an
+/// elastic one would depend on the sizes of other loops, so there it has to be
+/// nothing.
 static void chunkLoop(linalg::LinalgOp op, unsigned loop, int64_t wanted,
-                      LoopParts &parts) {
+                      bool isElastic, LoopParts &parts) {
   int64_t size = op.getStaticLoopRanges()[loop];
   auto least = static_cast<int64_t>(llvm::divideCeil(size, wanted));
   parts.steps = roundSteps(size, least);
-  if (size % parts.steps != 0 && !isOutermost(op, loop))
+  if (size % parts.steps != 0 && (isElastic || !isOutermost(op, loop)))
     return;
   parts.chunked = loop;
   parts.counts[loop] = size / parts.steps;
@@ -131,13 +146,14 @@ static void chunkLoop(linalg::LinalgOp op, unsigned loop, int64_t wanted,
 }
 
 /// Splits loops from the outermost inwards, until there are enough parts.
-static std::optional<LoopParts> chooseParts(linalg::LinalgOp op) {
+static std::optional<LoopParts> chooseParts(linalg::LinalgOp op,
+                                            bool isElastic) {
   if (!op.hasPureTensorSemantics() || op.hasDynamicShape() ||
       op.getNumReductionLoops() == 0 || op.hasIndexSemantics() ||
       !findCombiner(op) || op->hasAttr(kPartialAttrName) ||
       op->hasAttr(kCombineAttrName))
     return std::nullopt;
-  int64_t wanted = countWantedParts(op);
+  int64_t wanted = countWantedParts(op, isElastic);
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
   LoopParts parts;
   parts.counts.assign(sizes.size(), 1);
@@ -153,7 +169,7 @@ static std::optional<LoopParts> chooseParts(linalg::LinalgOp op) {
       wanted /= sizes[loop];
       continue;
     }
-    chunkLoop(op, loop, wanted, parts);
+    chunkLoop(op, loop, wanted, isElastic, parts);
     break;
   }
   if (llvm::all_of(parts.counts, [](int64_t count) { return count == 1; }))
@@ -383,10 +399,18 @@ static LogicalResult moveViews(tg::KernelOp kernel) {
   return applyPatternsGreedily(kernel, std::move(patterns));
 }
 
-FailureOr<unsigned> nvptx::splitReductions(tg::KernelOp kernel) {
+bool nvptx::hasLongReductions(tg::KernelOp kernel) {
+  return llvm::any_of(kernel.getBody().front().getOps<linalg::LinalgOp>(),
+                      [](linalg::LinalgOp op) {
+                        return chooseParts(op, /*isElastic=*/true).has_value();
+                      });
+}
+
+FailureOr<unsigned> nvptx::splitReductions(tg::KernelOp kernel,
+                                           bool isElastic) {
   SmallVector<std::pair<linalg::LinalgOp, LoopParts>> found;
   for (auto op : kernel.getBody().front().getOps<linalg::LinalgOp>())
-    if (std::optional<LoopParts> parts = chooseParts(op))
+    if (std::optional<LoopParts> parts = chooseParts(op, isElastic))
       found.emplace_back(op, std::move(*parts));
   for (auto &[op, parts] : found)
     ReductionSplitter(op, std::move(parts)).split();

@@ -23,8 +23,13 @@ inline constexpr llvm::StringLiteral kCombineAttrName = "combined_reduction";
 /// Splits the reductions of a kernel, whose nodes are linalg operations, that
 /// have too few results for the blocks of a GPU: one operation reduces parts of
 /// the operands, and another one combines its results. How a reduction is split
-/// depends on its shape alone. Gives the number of reductions that were split.
-llvm::FailureOr<unsigned> splitReductions(tg::KernelOp kernel);
+/// depends on its shape alone; with `isElastic`, on the sizes that it reduces
+/// alone, and not on how many results there are. Gives the number of reductions
+/// that were split.
+llvm::FailureOr<unsigned> splitReductions(tg::KernelOp kernel, bool isElastic);
+
+/// True if `splitReductions` would split a reduction of an elastic step.
+bool hasLongReductions(tg::KernelOp kernel);
 
 } // namespace regather::nvptx
 

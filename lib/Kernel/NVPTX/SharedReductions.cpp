@@ -9,8 +9,10 @@
 // A reduction has two stages. Each thread combines every n-th vector of terms;
 // then the partial results of threads are combined, by shuffles within a warp
 // and through shared memory between warps. Which terms a thread combines, and
-// in which order, depends on the loops alone, not on the types of operands nor
-// on the number of threads.
+// in which order, depends on the loops, and not on the types of operands nor on
+// the number of threads; on where rows lie it depends in so far as a vector is
+// as wide as it is for the operation that reads the row again. In an elastic
+// step it depends on the loops alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -111,7 +113,7 @@ int64_t ReductionEmitter::getWidth(int64_t stride) {
   // As wide as the operation that reads the row again: its threads then read
   // the elements that they read here.
   int64_t width = LoopPoint::kMaxWidth;
-  if (staysInRegisters(stride))
+  if (!block.isElastic && staysInRegisters(stride))
     if (int64_t found = point.findWidth(steps.back()); found > 1)
       width = found;
   while (point.getSizes()[steps.back()] % width != 0 ||

@@ -69,6 +69,8 @@ int64_t getUsefulThreads(mlir::linalg::LinalgOp op);
 struct ThreadBlock {
   mlir::gpu::GPUFuncOp func;
   int64_t threads;
+  /// Orders of sums depend on what is summed alone, not on where it lies.
+  bool isElastic;
   /// Number of the thread in the block, of its lane in the warp, and of the
   /// warp.
   mlir::Value thread, lane, warp;

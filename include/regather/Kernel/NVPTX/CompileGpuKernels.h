@@ -23,6 +23,9 @@ struct KernelCompileOptions : kernel::CompileOptions {
   const GpuArchitecture *architecture = &getGpuArchitectures().front();
   /// Bitcode with the functions that have no expansion; none if empty.
   std::string libdevice;
+  /// The step is elastic: sums have orders that depend on no number of rows,
+  /// and no library computes GEMMs.
+  bool elastic = false;
 };
 
 /// The code of one kernel.

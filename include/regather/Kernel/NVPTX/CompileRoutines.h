@@ -31,8 +31,8 @@ mlir::FailureOr<std::vector<KernelCode>> compileAttentions(
     mlir::Location location, llvm::ArrayRef<rg_attention_desc> descs,
     const KernelCompileOptions &options, kernel::KernelStatistics &statistics);
 
-/// The same for each GEMM that cuBLASLt does not compute, and nothing for
-/// those that it does (`rg_gpu_gemm_obstacle`).
+/// The same for each GEMM that cuBLASLt does not compute, which are all of an
+/// elastic step, and nothing for those that it does (`rg_gpu_gemm_obstacle`).
 mlir::FailureOr<std::vector<std::optional<KernelCode>>>
 compileGemms(mlir::Location location, llvm::ArrayRef<rg_gemm_desc> descs,
              const KernelCompileOptions &options,

@@ -34,9 +34,18 @@ struct PtxPipelineOptions : mlir::PassPipelineOptions<PtxPipelineOptions> {
       llvm::cl::init("")};
 };
 
+struct GpuPipelineOptions : mlir::PassPipelineOptions<GpuPipelineOptions> {
+  Option<bool> elastic{
+      *this, "elastic",
+      llvm::cl::desc("Sum in orders that depend on no number of rows, for a "
+                     "step of the same bits on any number of ranks"),
+      llvm::cl::init(false)};
+};
+
 /// Adds the passes by which kernels of a module become functions of the gpu
 /// dialect, in a `gpu.module @kernels`. Kernels are left as they are.
-void buildGpuPipeline(mlir::OpPassManager &pm);
+void buildGpuPipeline(mlir::OpPassManager &pm,
+                      const GpuPipelineOptions &options);
 
 /// Adds the passes that lower modules of such functions to the NVVM dialect.
 void buildNvvmPipeline(mlir::OpPassManager &pm);

@@ -45,7 +45,10 @@ def DivideStagesPass : Pass<"kernel-divide-stages", "::mlir::ModuleOp"> {
            "have a few accesses each">,
     Option<"minPieceBytes", "min-piece-bytes", "int64_t", /*default=*/"128",
            "Fewest consecutive bytes of a tile that is tiled along an inner "
-           "dimension: an access of a warp">
+           "dimension: an access of a warp">,
+    Option<"elastic", "elastic", "bool", /*default=*/"false",
+           "Divide reductions by what they reduce alone, so that their bits do "
+           "not depend on the number of rows">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
@@ -106,6 +109,11 @@ def DistributeThreadsPass
     cannot be shared, is an error. A function that knows the number of its thread
     already is left alone.
   }];
+  let options = [
+    Option<"elastic", "elastic", "bool", /*default=*/"false",
+           "Choose the order of reductions by what they reduce alone, not by "
+           "the addresses of rows">
+  ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",

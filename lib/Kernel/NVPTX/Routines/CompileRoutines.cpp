@@ -10,6 +10,7 @@
 
 #include "../GpuModules.h"
 #include "AttentionKernels.h"
+#include "GemmBlock.h"
 #include "GemmKernel.h"
 
 #include "regather/Runtime/GpuProgram.h"
@@ -110,7 +111,8 @@ nvptx::compileGemms(Location location, ArrayRef<rg_gemm_desc> descs,
   std::vector<rg_gemm_desc> generated;
   std::vector<size_t> numbers;
   for (auto [i, desc] : llvm::enumerate(descs))
-    if (rg_gpu_gemm_obstacle(&desc)) {
+    if ((options.elastic && GemmBlock::countBlocks(desc, 1) != 0) ||
+        rg_gpu_gemm_obstacle(&desc)) {
       generated.push_back(desc);
       numbers.push_back(i);
     }

@@ -58,6 +58,50 @@ GemmBlock::GemmBlock(const rg_gemm_desc &desc, RoutineBlock &b, int64_t tile)
     addends.push_back(getMatrix(desc.addends[i]));
 }
 
+GemmBlock::Matrix GemmBlock::getPart(const Matrix &matrix, int64_t first,
+                                     unsigned dim) {
+  Matrix part = matrix;
+  if (first != 0)
+    part.base = b.add(part.base, first * part.strides[dim]);
+  return part;
+}
+
+Value GemmBlock::roundSegment(Value sum) {
+  if (desc.segment_dtype == RG_F32)
+    return sum;
+  Type type = sum.getType();
+  Type narrow = getElementType(b, desc.segment_dtype);
+  if (auto vector = dyn_cast<VectorType>(type))
+    narrow = vector.clone(narrow);
+  Value rounded = arith::TruncFOp::create(b, narrow, sum);
+  return arith::ExtFOp::create(b, type, rounded);
+}
+
+SmallVector<Value> GemmBlock::addSegments(
+    function_ref<SmallVector<Value>(int64_t first)> addSegment) {
+  int64_t count = std::max<int64_t>(desc.segments, 1);
+  if (count == 1)
+    return addSegment(0);
+  // The first half is whole before the second one begins, so that there are as
+  // many sums at a time as the tree is high.
+  auto addRange = [&](auto &self, int64_t begin,
+                      int64_t end) -> SmallVector<Value> {
+    if (end - begin == 1) {
+      SmallVector<Value> sums = addSegment(begin * getDepth());
+      for (Value &sum : sums)
+        sum = roundSegment(sum);
+      return sums;
+    }
+    int64_t middle = begin + (end - begin) / 2;
+    SmallVector<Value> low = self(self, begin, middle);
+    SmallVector<Value> high = self(self, middle, end);
+    for (auto [sum, other] : llvm::zip_equal(low, high))
+      sum = arith::AddFOp::create(b, sum, other);
+    return low;
+  };
+  return addRange(addRange, 0, count);
+}
+
 GemmBlock::Matrix GemmBlock::getMatrix(const rg_gemm_operand &operand) {
   Value base = b.index(operand.offset);
   for (auto [i, number] : llvm::enumerate(batch))

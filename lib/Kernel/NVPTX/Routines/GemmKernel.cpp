@@ -15,7 +15,7 @@
 //   C = convert(relu(alpha * sums + addends))      GemmBlock.h
 //
 // An element is one chain of multiply-adds in the order of k: its bits depend
-// on k alone.
+// on k alone. With segments, each has its chain.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,10 @@ private:
   void copyTile(const Matrix &matrix, Value firstAcross, Value firstDepth,
                 int64_t size, ArrayRef<int64_t> strides, Value target);
   SmallVector<Value> addBlock(Value depth, ValueRange sums);
+  /// The sums over the segment that begins at `first`.
+  SmallVector<Value> addSegment(int64_t first);
 
+  Matrix leftPart, rightPart;
   Value ownRow, ownColumn;
   Value leftTile, rightTile;
 };
@@ -73,12 +76,12 @@ void GemmKernel::copyTile(const Matrix &matrix, Value firstAcross,
     Value exists;
     if (size % kTile != 0)
       exists = b.isLess(from, b.index(size));
-    if (desc.k % kDepth != 0)
-      exists = b.both(exists, b.isLess(step, b.index(desc.k)));
+    if (getDepth() % kDepth != 0)
+      exists = b.both(exists, b.isLess(step, b.index(getDepth())));
     // Elements beyond the end count as zero, but the place that is read has to
     // exist.
     Value last = b.min(from, b.index(size - 1));
-    Value end = b.min(step, b.index(desc.k - 1));
+    Value end = b.min(step, b.index(getDepth() - 1));
     Value place = b.add(b.add(matrix.base, b.mul(last, strides[0])),
                         b.mul(end, strides[1]));
     Value value = b.load(matrix.buffer, place);
@@ -91,8 +94,8 @@ void GemmKernel::copyTile(const Matrix &matrix, Value firstAcross,
 SmallVector<Value> GemmKernel::addBlock(Value depth, ValueRange sums) {
   const int64_t columnStrides[] = {desc.b.strides[1], desc.b.strides[0]};
   b.barrier();
-  copyTile(left, firstRow, depth, desc.m, ArrayRef(desc.a.strides), leftTile);
-  copyTile(right, firstColumn, depth, desc.n, columnStrides, rightTile);
+  copyTile(leftPart, firstRow, depth, desc.m, ArrayRef(desc.a.strides), leftTile);
+  copyTile(rightPart, firstColumn, depth, desc.n, columnStrides, rightTile);
   b.barrier();
   SmallVector<Value> next(sums);
   for (int64_t l = 0; l != kDepth; ++l) {
@@ -110,24 +113,30 @@ SmallVector<Value> GemmKernel::addBlock(Value depth, ValueRange sums) {
   return next;
 }
 
+SmallVector<Value> GemmKernel::addSegment(int64_t first) {
+  leftPart = getPart(left, first, /*dim=*/1);
+  rightPart = getPart(right, first, /*dim=*/0);
+  SmallVector<Value> zeros(kPiece, b.makeZeros(kPiece));
+  auto loop = scf::ForOp::create(b, b.index(0), b.index(getDepth()),
+                                 b.index(kDepth), zeros);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(
+      b, addBlock(loop.getInductionVar(), loop.getRegionIterArgs()));
+  return llvm::to_vector_of<Value>(loop.getResults());
+}
+
 LogicalResult GemmKernel::build() {
   auto [threadRow, threadColumn] = b.divide(b.thread, kTile / kPiece);
   ownRow = b.mul(threadRow, kPiece);
   ownColumn = b.mul(threadColumn, kPiece);
   leftTile = b.makeShared(kDepth * kStride);
   rightTile = b.makeShared(kDepth * kStride);
-  SmallVector<Value> zeros(kPiece, b.makeZeros(kPiece));
-  auto loop = scf::ForOp::create(b, b.index(0), b.index(desc.k),
-                                 b.index(kDepth), zeros);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    scf::YieldOp::create(
-        b, addBlock(loop.getInductionVar(), loop.getRegionIterArgs()));
-  }
+  SmallVector<Value> sums =
+      addSegments([&](int64_t first) { return addSegment(first); });
   for (int64_t i = 0; i != kPiece; ++i)
     for (int64_t j = 0; j != kPiece; ++j)
-      storeElement(vector::ExtractOp::create(b, loop.getResult(i), j),
+      storeElement(vector::ExtractOp::create(b, sums[i], j),
                    b.add(firstRow, b.add(ownRow, i)),
                    b.add(firstColumn, b.add(ownColumn, j)));
   return b.finish();
@@ -137,9 +146,11 @@ LogicalResult nvptx::buildGemmKernel(const rg_gemm_desc &desc,
                                      gpu::GPUModuleOp module, StringRef name) {
   if (GemmBlock::countBlocks(desc, kTile) == 0)
     return module.emitError() << "the GEMM has nothing to compute";
-  if (desc.segments > 1)
-    return module.emitError() << "the GEMM sums over segments, which only "
-                                 "hosts do";
+  if (desc.segments > GemmBlock::kMaxSegments)
+    return module.emitError()
+           << "the GEMM sums over " << desc.segments
+           << " segments, but kernels for GPUs over at most "
+           << GemmBlock::kMaxSegments;
   if (fitsTensorCores(desc))
     return buildTensorCoreGemm(desc, module, name);
   RoutineBlock block(module, name, GemmBlock::describeBuffers(desc),

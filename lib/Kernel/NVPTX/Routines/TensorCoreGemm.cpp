@@ -16,7 +16,7 @@
 //   C = convert(relu(alpha * sums + addends))      GemmBlock.h
 //
 // An element is one chain of sums in the order of k: its bits depend on k
-// alone.
+// alone. With segments, each has its chain.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,10 @@ static constexpr int64_t kBlock = 32, kStages = 3;
 /// work.
 static int64_t chooseTile(const rg_gemm_desc &desc) {
   constexpr int64_t large = 128, small = 64, processors = 64;
-  return GemmBlock::countBlocks(desc, large) >= processors ? large : small;
+  // Sums of several segments live at a time.
+  return desc.segments < 2 && GemmBlock::countBlocks(desc, large) >= processors
+             ? large
+             : small;
 }
 
 namespace {
@@ -48,6 +51,10 @@ namespace {
 struct FactorLayout {
   TileRows rows;
   int64_t stride, count, width;
+  /// From one element of a row to the next: more than 1, or rows that are not
+  /// aligned, are copied element by element.
+  int64_t step = 1;
+  bool isAligned = true;
 };
 
 class TensorCoreGemm : GemmBlock {
@@ -74,6 +81,8 @@ private:
   /// Where the warp finds fragments of a stage.
   Value getPlace(const Factor &factor, bool isLeft, Value stage);
   void addBlock(Value depth, Sums &sums);
+  /// The sums over the segment that begins at `first`.
+  SmallVector<Value> addSegment(int64_t first);
 
   TensorCores cores;
   /// Rows and columns of C, of the block and of a warp.
@@ -82,36 +91,43 @@ private:
 };
 } // namespace
 
-/// How an operand with `across` rows or columns of C lies; nothing if its rows
-/// cannot be copied in pieces of 16 bytes. `strides` are those along C and k.
-static std::optional<FactorLayout> getLayout(const rg_gemm_desc &desc,
-                                             const rg_gemm_operand &operand,
-                                             int64_t across,
-                                             ArrayRef<int64_t> strides) {
+/// How an operand with `across` rows or columns of C lies. `strides` are those
+/// along C and k. Rows are copied in pieces of 16 bytes if they can be.
+static FactorLayout getLayout(const rg_gemm_desc &desc,
+                              const rg_gemm_operand &operand, int64_t across,
+                              ArrayRef<int64_t> strides) {
   auto isAligned = [](int64_t elements) { return elements % 8 == 0; };
-  if (!isTensorCoreType(operand.dtype) || !isAligned(operand.offset) ||
-      !llvm::all_of(ArrayRef(operand.batch_strides).take_front(desc.batch_rank),
-                    isAligned))
-    return std::nullopt;
-  if (strides[1] == 1 && isAligned(strides[0]) && isAligned(desc.k))
-    return FactorLayout{TileRows::Outer, strides[0], across, desc.k};
-  if (strides[0] == 1 && isAligned(strides[1]) && isAligned(across))
-    return FactorLayout{TileRows::Inner, strides[1], desc.k, across};
-  return std::nullopt;
+  bool isBaseAligned =
+      isAligned(operand.offset) &&
+      llvm::all_of(ArrayRef(operand.batch_strides).take_front(desc.batch_rank),
+                   isAligned);
+  int64_t depth = GemmBlock::getDepth(desc);
+  FactorLayout outer = {TileRows::Outer, strides[0], across, depth};
+  FactorLayout inner = {TileRows::Inner, strides[1], depth, across};
+  if (isBaseAligned && strides[1] == 1 && isAligned(strides[0]) &&
+      isAligned(depth))
+    return outer;
+  if (isBaseAligned && strides[0] == 1 && isAligned(strides[1]) &&
+      isAligned(across))
+    return inner;
+  FactorLayout layout = strides[0] == 1 ? inner : outer;
+  layout.step = strides[0] == 1 ? 1 : strides[1];
+  layout.isAligned = false;
+  return layout;
 }
 
-static std::optional<FactorLayout> getLeftLayout(const rg_gemm_desc &desc) {
+static FactorLayout getLeftLayout(const rg_gemm_desc &desc) {
   return getLayout(desc, desc.a, desc.m, ArrayRef(desc.a.strides));
 }
 
-static std::optional<FactorLayout> getRightLayout(const rg_gemm_desc &desc) {
+static FactorLayout getRightLayout(const rg_gemm_desc &desc) {
   return getLayout(desc, desc.b, desc.n,
                    {desc.b.strides[1], desc.b.strides[0]});
 }
 
 bool nvptx::fitsTensorCores(const rg_gemm_desc &desc) {
-  return desc.k != 0 && desc.a.dtype == desc.b.dtype && getLeftLayout(desc) &&
-         getRightLayout(desc);
+  return desc.k != 0 && desc.a.dtype == desc.b.dtype &&
+         isTensorCoreType(desc.a.dtype);
 }
 
 TensorCoreGemm::TensorCoreGemm(const rg_gemm_desc &desc, RoutineBlock &b,
@@ -120,8 +136,8 @@ TensorCoreGemm::TensorCoreGemm(const rg_gemm_desc &desc, RoutineBlock &b,
       tile(tile), own(tile / 2) {
   auto [warpRow, warpColumn] = b.divide(cores.warp, 2);
   leftFactor =
-      makeFactor(left, *getLeftLayout(desc), firstRow, b.mul(warpRow, own));
-  rightFactor = makeFactor(right, *getRightLayout(desc), firstColumn,
+      makeFactor(left, getLeftLayout(desc), firstRow, b.mul(warpRow, own));
+  rightFactor = makeFactor(right, getRightLayout(desc), firstColumn,
                            b.mul(warpColumn, own));
 }
 
@@ -138,9 +154,16 @@ TensorCoreGemm::Factor TensorCoreGemm::makeFactor(const Matrix &matrix,
 void TensorCoreGemm::copy(const Factor &factor, Value stage, Value depth) {
   bool isOuter = factor.layout.rows == TileRows::Outer;
   int64_t rows = isOuter ? tile : kBlock;
-  cores.copy(factor.tile, b.mul(stage, rows), rows, factor.source,
-             isOuter ? factor.first : depth, isOuter ? depth : factor.first,
-             factor.layout.width);
+  Value place = b.mul(stage, rows);
+  Value first = isOuter ? factor.first : depth;
+  Value column = isOuter ? depth : factor.first;
+  const FactorLayout &layout = factor.layout;
+  if (layout.isAligned)
+    cores.copy(factor.tile, place, rows, factor.source, first, column,
+               layout.width);
+  else
+    cores.copyElements(factor.tile, place, rows, factor.source, layout.step,
+                       first, column, layout.width);
 }
 
 static Value getStage(RoutineBlock &b, Value depth) {
@@ -148,7 +171,7 @@ static Value getStage(RoutineBlock &b, Value depth) {
 }
 
 void TensorCoreGemm::copy(Value depth) {
-  auto branch = scf::IfOp::create(b, b.isLess(depth, b.index(desc.k)),
+  auto branch = scf::IfOp::create(b, b.isLess(depth, b.index(getDepth())),
                                   /*withElseRegion=*/false);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -204,20 +227,28 @@ void TensorCoreGemm::addBlock(Value depth, Sums &sums) {
   }
 }
 
-LogicalResult TensorCoreGemm::build() {
+SmallVector<Value> TensorCoreGemm::addSegment(int64_t first) {
+  leftFactor.source.base = getPart(left, first, /*dim=*/1).base;
+  rightFactor.source.base = getPart(right, first, /*dim=*/0).base;
+  // All warps are done with the blocks of the segment before.
+  if (first != 0)
+    b.barrier();
   for (int64_t i = 0; i != kStages - 1; ++i)
     copy(b.index(i * kBlock));
   auto loop = scf::ForOp::create(
-      b, b.index(0), b.index(desc.k), b.index(kBlock),
+      b, b.index(0), b.index(getDepth()), b.index(kBlock),
       flatten(cores.makeSums(own * own / TensorCores::kRows)));
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    Sums sums = unflatten(loop.getRegionIterArgs());
-    addBlock(loop.getInductionVar(), sums);
-    scf::YieldOp::create(b, flatten(sums));
-  }
-  Sums sums = unflatten(loop.getResults());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Sums sums = unflatten(loop.getRegionIterArgs());
+  addBlock(loop.getInductionVar(), sums);
+  scf::YieldOp::create(b, flatten(sums));
+  return llvm::to_vector_of<Value>(loop.getResults());
+}
+
+LogicalResult TensorCoreGemm::build() {
+  Sums sums = unflatten(
+      addSegments([&](int64_t first) { return addSegment(first); }));
   int64_t columns = own / TensorCores::kColumns;
   Value row = b.add(b.add(firstRow, leftFactor.ownFirst), cores.row);
   Value column = b.add(b.add(firstColumn, rightFactor.ownFirst), cores.column);

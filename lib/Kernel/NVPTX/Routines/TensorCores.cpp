@@ -12,6 +12,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -98,6 +99,41 @@ void TensorCores::copy(const HalfTile &tile, Value place, int64_t count,
         source.buffer,
         b.add(b.add(source.base, b.mul(from, source.stride)), start),
         b.getIndexAttr(kAccess), elements, /*bypassL1=*/b.getUnitAttr());
+  }
+}
+
+void TensorCores::copyElements(const HalfTile &tile, Value place,
+                               int64_t count, const DeviceRows &source,
+                               int64_t step, Value first, Value column,
+                               int64_t end) {
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  for (int64_t i = 0, total = count * tile.width; i < total; i += threads) {
+    auto [tileRow, element] = b.divide(b.add(b.thread, i), tile.width);
+    OpBuilder::InsertionGuard guard(b);
+    if (i + threads > total) {
+      Value isLast = b.isLess(tileRow, b.index(count));
+      auto branch = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
+      b.setInsertionPointToStart(branch.thenBlock());
+    }
+    Value from = b.add(first, tileRow), start = b.add(column, element);
+    Value exists;
+    if (source.count % count != 0) {
+      exists = b.isLess(from, b.index(source.count));
+      from = b.min(from, b.index(source.count - 1));
+    }
+    if (end % tile.width != 0) {
+      exists = b.both(exists, b.isLess(start, b.index(end)));
+      start = b.min(start, b.index(end - 1));
+    }
+    Value value = memref::LoadOp::create(
+        b, source.buffer,
+        b.add(b.add(source.base, b.mul(from, source.stride)),
+              b.mul(start, step)));
+    if (exists)
+      value = b.select(exists, value, zero);
+    memref::StoreOp::create(
+        b, value, tile.memory,
+        b.add(b.mul(b.add(place, tileRow), tile.getStride()), element));
   }
 }
 

@@ -85,6 +85,11 @@ public:
   void copy(const HalfTile &tile, mlir::Value place, int64_t count,
             const DeviceRows &source, mlir::Value first, mlir::Value column,
             std::optional<int64_t> end = std::nullopt);
+  /// The same where elements of a row are `step` apart, and nothing is aligned:
+  /// one element after the other, which are in the tile when this returns.
+  void copyElements(const HalfTile &tile, mlir::Value place, int64_t count,
+                    const DeviceRows &source, int64_t step, mlir::Value first,
+                    mlir::Value column, int64_t end);
   /// Ends a group of copies; waits for all but the `groups` last ones. Other
   /// threads see what has been copied behind a barrier only.
   void commit();

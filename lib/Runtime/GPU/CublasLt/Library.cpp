@@ -115,6 +115,8 @@ Failure CublasLtLibrary::prepareGemms(const rg_gpu_program &program) {
     GemmPlanning &planning =
         plannings.emplace_back(planGemm(program.program->gemms[i]));
     routines[i].isEmpty = planning.plan && planning.plan->getNumCalls() == 0;
+    if (program.elastic)
+      planning = {std::nullopt, "the step is elastic"};
     routines[i].hasKernels = hasKernels(program.gemms, i);
     bool isPlanned = planning.plan && !routines[i].isEmpty;
     wantsLibrary |= isPlanned;

@@ -63,6 +63,7 @@ private:
   DnnTarget target;
   std::unique_ptr<EngineFile> file;
   const rg_program *program = nullptr;
+  bool isElastic = false;
   std::vector<Routine> routines;
   int64_t workspaceBytes = 0;
   std::string note;
@@ -90,9 +91,13 @@ bool CudnnLibrary::needsLibrary() {
   for (size_t i = 0; i < routines.size(); ++i) {
     Routine &routine = routines[i];
     constexpr size_t kNewest = std::numeric_limits<size_t>::max();
-    routine.reason = options.attention == "generated"
-                         ? "they are asked for"
-                         : plan(routine, kNewest).reason;
+    if (isElastic)
+      routine.reason = "the step is elastic, and the order of the library's "
+                       "sums may depend on the number of rows";
+    else if (options.attention == "generated")
+      routine.reason = "they are asked for";
+    else
+      routine.reason = plan(routine, kNewest).reason;
     isNeeded |= routine.reason.empty();
   }
   return isNeeded;
@@ -138,6 +143,7 @@ Failure CudnnLibrary::prepare(const rg_gpu_program &gpuProgram,
            options.attention + "'";
   driver = &newDriver;
   program = gpuProgram.program;
+  isElastic = gpuProgram.elastic != 0;
   for (RoutineUse &use : readRoutineUses(*program, RG_OP_ATTENTION)) {
     Routine &routine = routines.emplace_back();
     routine.hasKernels = hasKernels(gpuProgram.attentions, routines.size() - 1);

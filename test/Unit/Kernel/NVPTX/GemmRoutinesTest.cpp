@@ -44,6 +44,10 @@ protected:
   /// on the CPU and emulated, and compares all bits.
   void expectEqual(const rg_gemm_desc &desc);
   bool usesTensorCores(const rg_gemm_desc &desc);
+  /// The elements of C, emulated, of numbers whose sums depend on their order.
+  /// The factors are drawn as those of `drawn`.
+  std::vector<float> multiply(const rg_gemm_desc &desc,
+                              const rg_gemm_desc &drawn);
 
   MLIRContext context;
   /// Words of a buffer.
@@ -235,20 +239,120 @@ TEST_F(GemmRoutinesTest, MultipliesBatchesOfFragments) {
   expectEqual(desc);
 }
 
-TEST_F(GemmRoutinesTest, MultipliesFragmentsOfAlignedRowsOnly) {
-  rg_gemm_desc aligned = makeHalfDesc(16, 16, 16);
-  EXPECT_TRUE(usesTensorCores(aligned));
-  rg_gemm_desc desc = aligned;
-  desc.a.offset = 4;
-  EXPECT_FALSE(usesTensorCores(desc));
-  desc = aligned;
-  desc.b.strides[0] = 20;
-  EXPECT_FALSE(usesTensorCores(desc));
-  desc = aligned;
-  desc.k = 12;
-  EXPECT_FALSE(usesTensorCores(desc));
-  desc = makeDesc(16, 16, 16);
-  EXPECT_FALSE(usesTensorCores(desc));
+/// Layouts of the factors of a product, of which only those of `desc` itself
+/// can be copied in pieces of 16 bytes.
+std::vector<rg_gemm_desc> getLayouts(const rg_gemm_desc &desc) {
+  std::vector<rg_gemm_desc> layouts(6, desc);
+  layouts[1].a.offset = 3;
+  layouts[2].b.strides[0] = desc.n + 1;
+  layouts[3].a = {0, desc.a.dtype, 1, {1, desc.m + 1}, {}};
+  layouts[4].b = {1, desc.b.dtype, 0, {2, 2 * desc.k + 2}, {}};
+  layouts[5].a = {0, desc.a.dtype, 0, {3 * desc.k, 3}, {}};
+  return layouts;
+}
+
+// Of a factor whose rows are not aligned, threads copy elements.
+TEST_F(GemmRoutinesTest, MultipliesFragmentsOfAnyRows) {
+  for (const rg_gemm_desc &desc : getLayouts(makeHalfDesc(24, 80, 40))) {
+    EXPECT_TRUE(usesTensorCores(desc));
+    ASSERT_NO_FATAL_FAILURE(expectEqual(desc));
+  }
+  rg_gemm_desc odd = makeHalfDesc(17, 65, 35);
+  EXPECT_TRUE(usesTensorCores(odd));
+  expectEqual(odd);
+  EXPECT_FALSE(usesTensorCores(makeDesc(16, 16, 16)));
+}
+
+/// Any numbers, at the places of a factor of m x k.
+void fill(Memory &memory, const rg_gemm_operand &operand, int64_t m, int64_t k,
+          uint32_t seed) {
+  std::mt19937 random(seed);
+  for (int64_t row = 0; row < m; ++row)
+    for (int64_t step = 0; step < k; ++step) {
+      float value = static_cast<float>(random() % 2001) / 1000 - 1;
+      auto place = static_cast<size_t>(operand.offset +
+                                       row * operand.strides[0] +
+                                       step * operand.strides[1]);
+      void *data = memory.data();
+      if (operand.dtype == RG_F32)
+        static_cast<float *>(data)[place] = value;
+      else
+        static_cast<uint16_t *>(data)[place] = runtime::toBF16(value);
+    }
+}
+
+std::vector<float> GemmRoutinesTest::multiply(const rg_gemm_desc &desc,
+                                              const rg_gemm_desc &drawn) {
+  auto text = printGemmKernel(UnknownLoc::get(&context), desc, "product");
+  EXPECT_TRUE(succeeded(text));
+  auto emulator = GpuEmulator::create(StringRef(*text));
+  EXPECT_TRUE(bool(emulator));
+  std::vector<Memory> memory(3, Memory(words));
+  fill(memory[0], drawn.a, drawn.m, drawn.k, 1);
+  fill(memory[1], drawn.b, drawn.k, drawn.n, 2);
+  std::vector<void *> addresses;
+  for (Memory &buffer : memory)
+    addresses.push_back(buffer.data());
+  llvm::Error error = (*emulator)->run(addresses, ThreadOrder::Ascending);
+  EXPECT_FALSE(bool(error)) << llvm::toString(std::move(error));
+  std::vector<float> result;
+  forEachResult(desc, [&](size_t byte, size_t) {
+    result.push_back(reinterpret_cast<const float *>(memory[2].data())[byte / 4]);
+  });
+  return result;
+}
+
+/// A product of bf16 as f32.
+rg_gemm_desc makeWideDesc(int64_t m, int64_t n, int64_t k) {
+  rg_gemm_desc desc = makeDesc(m, n, k, RG_BF16);
+  desc.c.dtype = RG_F32;
+  return desc;
+}
+
+// Where rows lie does not decide about their sums.
+TEST_F(GemmRoutinesTest, SumsInOneOrderWhateverTheLayout) {
+  std::vector<rg_gemm_desc> layouts = getLayouts(makeWideDesc(24, 80, 40));
+  std::vector<float> expected = multiply(layouts.front(), layouts.front());
+  for (const rg_gemm_desc &desc : layouts)
+    EXPECT_EQ(multiply(desc, desc), expected);
+  // Nor how many there are.
+  rg_gemm_desc few = makeWideDesc(3, 80, 40);
+  expected.resize(3 * 80);
+  EXPECT_EQ(multiply(few, few), expected);
+}
+
+// That over three segments is the first one plus the sum of the others.
+TEST_F(GemmRoutinesTest, AddsSegmentsAsATree) {
+  for (bool isWide : {true, false})
+    for (int64_t depth : {8, 13, 40}) {
+      constexpr int64_t count = 3;
+      rg_gemm_desc desc = isWide ? makeDesc(37, 70, count * depth)
+                                 : makeWideDesc(37, 70, count * depth);
+      std::vector<std::vector<float>> sums;
+      for (int64_t i = 0; i < count; ++i) {
+        rg_gemm_desc segment = desc;
+        segment.k = depth;
+        segment.a.offset = i * depth;
+        segment.b.offset = i * depth * desc.b.strides[0];
+        sums.push_back(multiply(segment, desc));
+        if (!isWide)
+          for (float &sum : sums.back())
+            sum = runtime::fromBF16(runtime::toBF16(sum));
+      }
+      std::vector<float> expected;
+      for (size_t i = 0; i < sums[0].size(); ++i)
+        expected.push_back(sums[0][i] + (sums[1][i] + sums[2][i]));
+      desc.segments = count;
+      desc.segment_dtype = isWide ? RG_F32 : RG_BF16;
+      EXPECT_EQ(multiply(desc, desc), expected) << isWide << ' ' << depth;
+    }
+}
+
+TEST_F(GemmRoutinesTest, AddsSoManySegments) {
+  rg_gemm_desc desc = makeDesc(4, 4, 130);
+  desc.segments = 65;
+  EXPECT_TRUE(
+      failed(printGemmKernel(UnknownLoc::get(&context), desc, "product")));
 }
 
 TEST_F(GemmRoutinesTest, ComputesBatches) {
@@ -269,7 +373,8 @@ TEST_F(GemmRoutinesTest, ClearsTheResultOfAnEmptySum) {
   expectEqual(makeDesc(5, 6, 0));
 }
 
-// Only products that cuBLASLt does not compute get code.
+// Only products that cuBLASLt does not compute get code; all do in an elastic
+// step.
 TEST_F(GemmRoutinesTest, CompilesWhatIsLeft) {
   rg_gemm_desc strided = makeDesc(64, 64, 64);
   strided.a.strides[0] = 256;
@@ -292,6 +397,10 @@ TEST_F(GemmRoutinesTest, CompilesWhatIsLeft) {
                              "cp.async.cg.shared.global"})
       EXPECT_TRUE(StringRef((*codes)[2]->ptx).contains(opcode)) << opcode.str();
     EXPECT_EQ((*codes)[2]->ptx.find(".local"), std::string::npos);
+    options.elastic = true;
+    auto all = compileGemms(UnknownLoc::get(&context),
+                            ArrayRef(descs).take_front(), options, statistics);
+    EXPECT_TRUE(succeeded(all) && all->front());
   }
 }
 

@@ -101,8 +101,8 @@ def TG_GemmAttr : TG_LibraryCall<"Gemm", "gemm"> {
     With `segments`, which divide `k`, A B is a balanced tree of sums over equal
     segments of k: that over s segments is the one over the first s / 2 plus
     the one over the others, in f32. The sum of each segment is that of a GEMM
-    of its own, rounded to `segment_type` first if there is one. Only hosts have
-    a routine for it.
+    of its own, rounded to `segment_type` first if there is one. On GPUs kernels
+    add up to 64 segments.
 
     A GEMM of a transposed weight with bias, as `form-kernels` marks it:
 
@@ -148,8 +148,6 @@ def TG_GemmAttr : TG_LibraryCall<"Gemm", "gemm"> {
     /// What the libraries take at most.
     static constexpr int64_t kMaxBatchRank = 6, kMaxAddends = 2,
                              kMaxSegments = 65536;
-
-    bool hasDeviceRoutine() const { return getSegments() == 1; }
   }];
 }
 
