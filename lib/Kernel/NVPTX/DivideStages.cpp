@@ -464,7 +464,8 @@ static FailureOr<KernelStages> planStages(tg::KernelOp kernel,
   if (isElastic && !canDivide && hasLongReductions(loops))
     return kernel.emitError()
            << "has a long reduction, which an elastic step divides whatever is "
-              "in the kernel beside it, but its results cannot be divided: each "
+              "in the kernel beside it, but its results cannot be divided: "
+              "each "
               "has to be computed in the kernel and returned once";
   unsigned numDivided = 0;
   if (canDivide) {

@@ -166,10 +166,9 @@ nvptx::compileGpuModules(const DialectRegistry &dialects,
                          ArrayRef<std::string> texts, GpuModuleBuilder build,
                          const KernelCompileOptions &options,
                          kernel::KernelStatistics &statistics) {
-  std::string description = kernel::describeCompiler() +
-                            options.architecture->name.str() + '\n' +
-                            options.libdevice + '\n' +
-                            (options.elastic ? "elastic\n" : "");
+  std::string description =
+      kernel::describeCompiler() + options.architecture->name.str() + '\n' +
+      options.libdevice + '\n' + (options.elastic ? "elastic\n" : "");
   std::vector<kernel::CompiledText> compiled = kernel::compileInParallel(
       texts,
       [&](StringRef text) { return kernel::hashText(description, text); },

@@ -94,7 +94,8 @@ void GemmKernel::copyTile(const Matrix &matrix, Value firstAcross,
 SmallVector<Value> GemmKernel::addBlock(Value depth, ValueRange sums) {
   const int64_t columnStrides[] = {desc.b.strides[1], desc.b.strides[0]};
   b.barrier();
-  copyTile(leftPart, firstRow, depth, desc.m, ArrayRef(desc.a.strides), leftTile);
+  copyTile(leftPart, firstRow, depth, desc.m, ArrayRef(desc.a.strides),
+           leftTile);
   copyTile(rightPart, firstColumn, depth, desc.n, columnStrides, rightTile);
   b.barrier();
   SmallVector<Value> next(sums);
@@ -147,10 +148,9 @@ LogicalResult nvptx::buildGemmKernel(const rg_gemm_desc &desc,
   if (GemmBlock::countBlocks(desc, kTile) == 0)
     return module.emitError() << "the GEMM has nothing to compute";
   if (desc.segments > GemmBlock::kMaxSegments)
-    return module.emitError()
-           << "the GEMM sums over " << desc.segments
-           << " segments, but kernels for GPUs over at most "
-           << GemmBlock::kMaxSegments;
+    return module.emitError() << "the GEMM sums over " << desc.segments
+                              << " segments, but kernels for GPUs over at most "
+                              << GemmBlock::kMaxSegments;
   if (fitsTensorCores(desc))
     return buildTensorCoreGemm(desc, module, name);
   RoutineBlock block(module, name, GemmBlock::describeBuffers(desc),

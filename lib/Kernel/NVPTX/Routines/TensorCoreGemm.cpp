@@ -247,8 +247,8 @@ SmallVector<Value> TensorCoreGemm::addSegment(int64_t first) {
 }
 
 LogicalResult TensorCoreGemm::build() {
-  Sums sums = unflatten(
-      addSegments([&](int64_t first) { return addSegment(first); }));
+  Sums sums =
+      unflatten(addSegments([&](int64_t first) { return addSegment(first); }));
   int64_t columns = own / TensorCores::kColumns;
   Value row = b.add(b.add(firstRow, leftFactor.ownFirst), cores.row);
   Value column = b.add(b.add(firstColumn, rightFactor.ownFirst), cores.column);

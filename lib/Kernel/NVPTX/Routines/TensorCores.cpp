@@ -102,10 +102,9 @@ void TensorCores::copy(const HalfTile &tile, Value place, int64_t count,
   }
 }
 
-void TensorCores::copyElements(const HalfTile &tile, Value place,
-                               int64_t count, const DeviceRows &source,
-                               int64_t step, Value first, Value column,
-                               int64_t end) {
+void TensorCores::copyElements(const HalfTile &tile, Value place, int64_t count,
+                               const DeviceRows &source, int64_t step,
+                               Value first, Value column, int64_t end) {
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   for (int64_t i = 0, total = count * tile.width; i < total; i += threads) {
     auto [tileRow, element] = b.divide(b.add(b.thread, i), tile.width);

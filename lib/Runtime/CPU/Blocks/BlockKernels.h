@@ -46,6 +46,17 @@ struct BlockSource {
   int64_t depth, depthStep;
 };
 
+/// Up to 16 numbers in a row, some of which are zero.
+struct RowPiece {
+  static constexpr int64_t kMost = 16;
+
+  /// Of number 0, which may lie outside of what is read.
+  int32_t offset;
+  /// Bit i: number i is read.
+  uint16_t mask;
+  uint16_t length;
+};
+
 struct BlockKernels {
   const char *name;
   /// Widths of the panels of the left and the right operand.
@@ -67,6 +78,13 @@ struct BlockKernels {
   /// `count`, a multiple of 16, numbers.
   void (*gather)(const float *data, const int32_t *offsets, int64_t count,
                  float *to);
+
+  /// Writes pieces behind each other, up to one of length 0: data[offset + i]
+  /// where the mask has bit i, else zero. Of the last one 16 numbers are
+  /// written.
+  void (*copyPieces)(const float *data, const RowPiece *pieces, float *to);
+  /// The same of bf16.
+  void (*widenPieces)(const uint16_t *data, const RowPiece *pieces, float *to);
 
   /// to[i] = the sum over t < numTerms of factors[t] * terms[t][i], from zero
   /// in ascending order with one rounding for each step, for `count`, a

@@ -217,8 +217,8 @@ void packElements(const T *source, int64_t step, int64_t depthStep,
   }
 }
 
-/// Where a block of 8 rows begins, so that it ends within `width` rows. Blocks
-/// may overlap: the same numbers are written twice.
+/// Where a block of 8 rows or columns begins, so that it ends within `width` of
+/// them. Blocks may overlap: the same numbers are written twice.
 inline int64_t clampBlock(int64_t i, int64_t width) {
   return i + kPart <= width ? i : width - kPart;
 }
@@ -253,14 +253,14 @@ void packRows(const float *source, int64_t depthStep, int64_t depth,
 template <typename Lanes>
 void packColumns(const float *source, int64_t step, int64_t depth,
                  int64_t width, float *panel) {
-  int64_t l = 0;
-  for (; width >= kPart && l + kPart <= depth; l += kPart)
+  if (width < kPart || depth < kPart)
+    return packElements(source, step, 1, width, 0, depth, width, panel);
+  for (int64_t l = 0; l < depth; l += kPart)
     for (int64_t i = 0; i < width; i += kPart) {
-      int64_t row = clampBlock(i, width);
-      Lanes::transpose(source + row * step + l, step, panel + l * width + row,
-                       width);
+      int64_t row = clampBlock(i, width), column = clampBlock(l, depth);
+      Lanes::transpose(source + row * step + column, step,
+                       panel + column * width + row, width);
     }
-  packElements(source, step, 1, width, l, depth, width, panel);
 }
 
 //===----------------------------------------------------------------------===//
@@ -349,6 +349,20 @@ void gatherNumbers(const float *data, const int32_t *offsets, int64_t count,
                    float *to) {
   for (int64_t i = 0; i < count; i += kLanes)
     Lanes::gather(data, offsets + i).store(to + i);
+}
+
+template <typename Lanes>
+void copyPieces(const float *data, const RowPiece *pieces, float *to) {
+  for (; pieces->length != 0; to += pieces->length, ++pieces)
+    Lanes::loadSome(data + pieces->offset, pieces->mask).store(to);
+}
+
+inline void widenPieces(const uint16_t *data, const RowPiece *pieces,
+                        float *to) {
+  for (; pieces->length != 0; to += pieces->length, ++pieces)
+    for (int64_t i = 0; i < pieces->length; ++i)
+      to[i] =
+          pieces->mask >> i & 1 ? widen(BF16{data[pieces->offset + i]}) : 0.0f;
 }
 
 /// Packs panels of elements that have to be widened.

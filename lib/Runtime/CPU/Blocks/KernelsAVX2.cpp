@@ -79,6 +79,15 @@ struct Lanes {
     };
     return {gatherHalf(offsets), gatherHalf(offsets + kPart)};
   }
+  /// Zero where the mask has no bit; nothing is read there.
+  static Lanes loadSome(const float *from, uint16_t mask) {
+    auto loadHalf = [](const float *half, int bits) {
+      __m256i lanes = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+      __m256i taken = _mm256_and_si256(_mm256_set1_epi32(bits), lanes);
+      return _mm256_maskload_ps(half, _mm256_cmpeq_epi32(taken, lanes));
+    };
+    return {loadHalf(from, mask), loadHalf(from + kPart, mask >> kPart)};
+  }
   static void copyPart(const float *from, float *to) {
     _mm256_storeu_ps(to, _mm256_loadu_ps(from));
   }

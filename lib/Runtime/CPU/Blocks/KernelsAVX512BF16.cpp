@@ -259,6 +259,16 @@ void multiplyVectorOfPairs(const float *vector, const void *matrix,
                   l + 1 < depth, count, sums);
 }
 
+void widenMaskedPieces(const uint16_t *data, const RowPiece *pieces,
+                       float *to) {
+  for (; pieces->length != 0; to += pieces->length, ++pieces) {
+    __m256i narrow =
+        _mm256_maskz_loadu_epi16(pieces->mask, data + pieces->offset);
+    __m512i wide = _mm512_slli_epi32(_mm512_cvtepu16_epi32(narrow), 16);
+    _mm512_storeu_ps(to, _mm512_castsi512_ps(wide));
+  }
+}
+
 constexpr int numRows = 14, numVectors = 2;
 
 constexpr BlockKernels makePairKernels() {
@@ -266,6 +276,7 @@ constexpr BlockKernels makePairKernels() {
       makeBlockKernels<Lanes, numRows, numVectors>("avx512_bf16");
   kernels.positions = 2;
   kernels.pack = packBF16Pairs;
+  kernels.widenPieces = widenMaskedPieces;
   kernels.multiply = multiplyPanels<PairLanes, numRows, numVectors>;
   kernels.multiplyVector = multiplyVectorOfPairs;
   return kernels;

@@ -79,6 +79,10 @@ struct Lanes {
     return make(
         [=](int64_t i) { return offsets[i] < 0 ? 0.0f : data[offsets[i]]; });
   }
+  /// Zero where the mask has no bit; nothing is read there.
+  static Lanes loadSome(const float *from, uint16_t mask) {
+    return make([=](int64_t i) { return mask >> i & 1 ? from[i] : 0.0f; });
+  }
   static void copyPart(const float *from, float *to) {
     __builtin_memcpy(to, from, kPart * sizeof(float));
   }

@@ -62,6 +62,10 @@ struct Lanes {
     return {_mm512_mask_i32gather_ps(_mm512_setzero_ps(), seen, places, data,
                                      sizeof(float))};
   }
+  /// Zero where the mask has no bit; nothing is read there.
+  static Lanes loadSome(const float *from, uint16_t mask) {
+    return {_mm512_maskz_loadu_ps(mask, from)};
+  }
   static void copyPart(const float *from, float *to) {
     _mm256_storeu_ps(to, _mm256_loadu_ps(from));
   }

@@ -133,6 +133,8 @@ constexpr BlockKernels makeBlockKernels(const char *name) {
           /*positions=*/1,
           packPanels<Lanes>,
           gatherNumbers<Lanes>,
+          copyPieces<Lanes>,
+          widenPieces,
           sumRows<Lanes>,
           multiplyPanels<Lanes, numRows, numVectors>,
           multiplyVector<Lanes>,

@@ -40,7 +40,8 @@ private:
   void packRows(int64_t first, int64_t numRows, int64_t count, int64_t width,
                 ReadRow readRow, float *rows, float *panels) const;
   int64_t getRowsSize() const {
-    return std::max(kernels.rows, kernels.columns) * TileGemm::kDepthBlock;
+    return std::max(kernels.rows, kernels.columns) * TileGemm::kDepthBlock +
+           WindowGather::kSlack;
   }
 
   rg_convolution_desc desc;

@@ -18,19 +18,25 @@
 using namespace regather::runtime;
 
 static constexpr int64_t kVector = 16;
-/// Runs that are copied as fast as they are gathered.
-static constexpr int64_t kLongRun = 16;
+/// Runs that are copied one after the other as fast as by a table of pieces.
+static constexpr int64_t kLongRun = 64;
+/// Runs that a table of pieces copies faster than elements are gathered.
+static constexpr int64_t kShortRun = 2;
 /// Channels for which it pays to find offsets.
 static constexpr int64_t kManyChannels = 2;
 /// A table that fits into the cache of a core beside what is packed.
 static constexpr int64_t kMaxTable = 1 << 16;
 
-static bool usesTable(const WindowReader &reader, int64_t channels,
-                      int64_t offsets) {
-  bool hasLongRuns =
-      reader.getRunLength() >= kLongRun && reader.getLastStride() == 1;
-  return !hasLongRuns && channels >= kManyChannels && offsets <= kMaxTable &&
-         reader.getLargestOffset() <= std::numeric_limits<int32_t>::max();
+WindowGather::Table WindowGather::chooseTable(const WindowReader &reader,
+                                              int64_t channels,
+                                              int64_t offsets) {
+  bool hasRuns = reader.getLastStride() == 1;
+  int64_t length = reader.getRunLength();
+  if ((hasRuns && length >= kLongRun) || channels < kManyChannels ||
+      offsets > kMaxTable ||
+      reader.getLargestOffset() > std::numeric_limits<int32_t>::max())
+    return Table::None;
+  return hasRuns && length >= kShortRun ? Table::Pieces : Table::Elements;
 }
 
 static int64_t getUnshiftedSpan(const WindowReader &reader,
@@ -50,9 +56,20 @@ WindowGather::WindowGather(const BlockKernels &kernels,
                            int64_t channels, int64_t positions)
     : kernels(kernels), reader(reader), taps(std::move(given)),
       pitch(roundUp(positions, kVector)),
-      table(usesTable(reader, channels,
-                      static_cast<int64_t>(taps.size()) * pitch)),
-      span(getUnshiftedSpan(reader, taps)) {}
+      table(chooseTable(reader, channels,
+                        static_cast<int64_t>(taps.size()) * pitch)),
+      span(getUnshiftedSpan(reader, taps)) {
+  // One more ends those of a tap.
+  if (table == Table::Pieces)
+    pitch = roundUp(reader.getMostPieces(positions) + 1, kVector);
+}
+
+size_t WindowGather::getTableBytes() const {
+  size_t bytes = table == Table::Pieces     ? sizeof(RowPiece)
+                 : table == Table::Elements ? sizeof(int32_t)
+                                            : 0;
+  return taps.size() * static_cast<size_t>(pitch) * bytes;
+}
 
 std::optional<int64_t> WindowGather::findRun(int64_t first,
                                              int64_t count) const {
@@ -65,8 +82,17 @@ std::optional<int64_t> WindowGather::findRun(int64_t first,
 }
 
 void WindowGather::prepare(int64_t first, int64_t count, void *scratch) const {
-  if (!table)
+  if (table == Table::None)
     return;
+  if (table == Table::Pieces) {
+    auto *pieces = static_cast<RowPiece *>(scratch);
+    for (const Tap &tap : taps) {
+      int64_t found = reader.locatePieces(tap.shifts, first, count, pieces);
+      pieces[found].length = 0;
+      pieces += pitch;
+    }
+    return;
+  }
   auto *offsets = static_cast<int32_t *>(scratch);
   for (const Tap &tap : taps) {
     reader.locateElements(tap.shifts, first, count, offsets);
@@ -75,10 +101,36 @@ void WindowGather::prepare(int64_t first, int64_t count, void *scratch) const {
   }
 }
 
+/// The same as BlockKernels::copyPieces, for other types.
+template <typename Element>
+static void copyPieces(const void *channel, const RowPiece *pieces, float *to) {
+  const auto *data = static_cast<const typename Element::Storage *>(channel);
+  for (; pieces->length != 0; to += pieces->length, ++pieces) {
+    const auto *from = data + pieces->offset;
+    for (int64_t i = 0; i < pieces->length; ++i)
+      to[i] =
+          pieces->mask >> i & 1 ? Element::template load<float>(from[i]) : 0.0f;
+  }
+}
+
 void WindowGather::read(const void *channel, int32_t dtype, int64_t tap,
                         int64_t first, int64_t count, const void *scratch,
                         float *to) const {
-  if (!table) {
+  if (table == Table::Pieces) {
+    const auto *pieces = static_cast<const RowPiece *>(scratch) + tap * pitch;
+    if (dtype == RG_F32)
+      kernels.copyPieces(static_cast<const float *>(channel), pieces, to);
+    else if (dtype == RG_BF16)
+      getBlockKernels(RG_BF16).widenPieces(
+          static_cast<const uint16_t *>(channel), pieces, to);
+    else
+      useRoutineFloat(dtype, [&](auto element) {
+        copyPieces<decltype(element)>(channel, pieces, to);
+      });
+    std::fill(to + count, to + roundUp(count, kVector), 0.0f);
+    return;
+  }
+  if (table == Table::None) {
     reader.read(channel, dtype, taps[size_t(tap)].shifts, first, count, to);
     std::fill(to + count, to + roundUp(count, kVector), 0.0f);
     return;

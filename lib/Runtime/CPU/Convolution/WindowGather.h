@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What the taps of windows see of many channels. Where runs are short, the
-// offsets of elements are found once and serve all channels.
+// offsets of elements, or of pieces of rows, are found once and serve all
+// channels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,12 +40,11 @@ public:
                std::vector<Tap> taps, int64_t channels, int64_t positions);
 
   /// Of scratch memory that a task needs, a multiple of 64.
-  size_t getTableBytes() const {
-    return table ? taps.size() * static_cast<size_t>(pitch) * sizeof(int32_t)
-                 : 0;
-  }
+  size_t getTableBytes() const;
   /// Finds the offsets of positions [first, first + count).
   void prepare(int64_t first, int64_t count, void *scratch) const;
+  /// Numbers that `read` may write behind those it is asked for.
+  static constexpr int64_t kSlack = 16;
   /// Writes what tap `tap` sees of a channel at the positions that were
   /// prepared, and zeros up to a multiple of 16.
   void read(const void *channel, int32_t dtype, int64_t tap, int64_t first,
@@ -55,12 +55,16 @@ public:
   std::optional<int64_t> findRun(int64_t first, int64_t count) const;
 
 private:
+  enum class Table { None, Elements, Pieces };
+  static Table chooseTable(const WindowReader &reader, int64_t channels,
+                           int64_t offsets);
+
   const BlockKernels &kernels;
   WindowReader reader;
   std::vector<Tap> taps;
-  /// Offsets from one tap to the next.
+  /// Offsets or pieces from one tap to the next.
   int64_t pitch;
-  bool table;
+  Table table;
   /// Positions that lie behind each other; zero if taps are shifted.
   int64_t span;
 };

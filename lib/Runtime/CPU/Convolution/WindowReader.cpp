@@ -90,9 +90,9 @@ static void copyRun(const typename Element::Storage *from, int64_t stride,
     to[i] = Element::template load<float>(from[i * stride]);
 }
 
-template <typename Zeros, typename Elements>
-void WindowReader::visit(const int64_t *shifts, int64_t first, int64_t count,
-                         Zeros zeros, Elements elements) const {
+template <typename Use>
+void WindowReader::visitRows(const int64_t *shifts, int64_t first,
+                             int64_t count, Use use) const {
   if (count <= 0)
     return;
   const WindowDim &last = dims[rank - 1];
@@ -115,13 +115,59 @@ void WindowReader::visit(const int64_t *shifts, int64_t first, int64_t count,
     int64_t stop = std::min(last.count, begin + (count - done));
     int64_t from = isInside ? std::clamp(inside, begin, stop) : stop;
     int64_t until = isInside ? std::clamp(outside, from, stop) : stop;
-    zeros(done, from - begin);
-    if (from < until)
-      elements(offset + from * getLastStride(), done + (from - begin),
-               until - from);
-    zeros(done + (until - begin), stop - until);
+    use(Row{done, offset, begin, from, until, stop});
     done += stop - begin;
   }
+}
+
+template <typename Zeros, typename Elements>
+void WindowReader::visit(const int64_t *shifts, int64_t first, int64_t count,
+                         Zeros zeros, Elements elements) const {
+  visitRows(shifts, first, count, [&](const Row &row) {
+    int64_t from = row.done + (row.from - row.begin);
+    int64_t until = row.done + (row.until - row.begin);
+    zeros(row.done, row.from - row.begin);
+    if (from < until)
+      elements(row.offset + row.from * getLastStride(), from, until - from);
+    zeros(until, row.stop - row.until);
+  });
+}
+
+int64_t WindowReader::getMostPieces(int64_t count) const {
+  // One begins where the one before is full, and where a row does not follow
+  // the one before. At each end is a row that need not be whole.
+  int64_t rows = count / std::max<int64_t>(getRunLength(), 1) + 2;
+  return count / RowPiece::kMost + rows + 1;
+}
+
+int64_t WindowReader::locatePieces(const int64_t *shifts, int64_t first,
+                                   int64_t count, RowPiece *pieces) const {
+  RowPiece *next = pieces;
+  // How far the elements that the piece reads are from their places in it.
+  int64_t distance = 0;
+  visitRows(shifts, first, count, [&](const Row &row) {
+    int64_t own = row.offset + row.begin - row.done;
+    for (int64_t p = row.begin, length; p < row.stop; p += length) {
+      int64_t place = row.done + (p - row.begin);
+      bool fits =
+          next != pieces && next[-1].length < RowPiece::kMost &&
+          (next[-1].mask == 0 || row.from == row.until || distance == own);
+      if (!fits)
+        *next++ = {0, 0, 0};
+      RowPiece &piece = next[-1];
+      length = std::min<int64_t>(RowPiece::kMost - piece.length, row.stop - p);
+      int64_t low = std::clamp<int64_t>(row.from - p, 0, length);
+      int64_t high = std::clamp<int64_t>(row.until - p, 0, length);
+      if (low < high) {
+        distance = own;
+        piece.offset = static_cast<int32_t>(own + place - piece.length);
+        piece.mask = static_cast<uint16_t>(
+            piece.mask | ((1u << high) - (1u << low)) << piece.length);
+      }
+      piece.length = static_cast<uint16_t>(piece.length + length);
+    }
+  });
+  return next - pieces;
 }
 
 void WindowReader::read(const void *data, int32_t dtype, const int64_t *shifts,

@@ -9,6 +9,7 @@
 #ifndef REGATHER_LIB_RUNTIME_CPU_CONVOLUTION_WINDOWREADER_H
 #define REGATHER_LIB_RUNTIME_CPU_CONVOLUTION_WINDOWREADER_H
 
+#include "CPU/Blocks/BlockKernels.h"
 #include "regather/Runtime/Convolution.h"
 
 namespace regather::runtime {
@@ -61,6 +62,13 @@ public:
   void locateElements(const int64_t *shifts, int64_t first, int64_t count,
                       int32_t *offsets) const;
 
+  /// The same as pieces, for a last dimension whose elements lie behind each
+  /// other. Rows that lie behind each other share them. Gives their number, at
+  /// most `getMostPieces(count)`.
+  int64_t locatePieces(const int64_t *shifts, int64_t first, int64_t count,
+                       RowPiece *pieces) const;
+  int64_t getMostPieces(int64_t count) const;
+
   /// Calls `use(offset, begin, length)` for each run of positions along the
   /// last dimension in [first, first + count): where its first element lies
   /// without a shift, its number from `first` on, and how many there are.
@@ -72,6 +80,20 @@ public:
   }
 
 private:
+  /// Positions along the last dimension, of which some see an element.
+  struct Row {
+    /// How many positions come before it.
+    int64_t done;
+    /// Of the element that position 0 sees, or would.
+    int64_t offset;
+    /// Positions [begin, stop); [from, until) see elements.
+    int64_t begin, from, until, stop;
+  };
+
+  /// Calls `use` for the rows that [first, first + count) is made of.
+  template <typename Use>
+  void visitRows(const int64_t *shifts, int64_t first, int64_t count,
+                 Use use) const;
   /// Calls `zeros(begin, length)` and `elements(offset, begin, length)` for the
   /// runs that [first, first + count) is made of, begins counted from `first`.
   template <typename Zeros, typename Elements>

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <thread>
 
 using namespace regather::runtime;
 
@@ -38,7 +39,8 @@ public:
 
 private:
   int64_t getLineSize() const {
-    return roundUp(tasks.getTileColumns(), kernels.columns);
+    return roundUp(tasks.getTileColumns(), kernels.columns) +
+           WindowGather::kSlack;
   }
   void runTile(void *const *buffers, const GemmTile &tile, void *scratch) const;
   void packWeights(const ConvolutionOperand &weights, const GemmTile &tile,
@@ -52,8 +54,9 @@ private:
   GemmTasks tasks;
   TileGemm tileGemm;
   WindowGather gather;
-  /// From one position of the depth to the next, if that is always the same.
-  std::optional<int64_t> depthStride;
+  /// From one position of the depth to the next, if that is always the same,
+  /// and from one tap of a channel to the next.
+  std::optional<int64_t> depthStride, tapStride;
 };
 } // namespace
 
@@ -61,26 +64,40 @@ private:
 // The GEMM
 //===----------------------------------------------------------------------===//
 
-static std::optional<int64_t> getDepthStride(const WindowProblem &problem) {
+static std::optional<int64_t> getTapStride(const WindowProblem &problem) {
   const std::vector<Tap> &taps = problem.taps;
   auto count = static_cast<int64_t>(taps.size());
   int64_t stride = count > 1 ? taps[1].weight : problem.weightChannel;
   for (int64_t i = 0; i < count; ++i)
     if (taps[size_t(i)].weight != i * stride)
       return std::nullopt;
-  if (problem.channels > 1 && problem.weightChannel != count * stride)
+  return stride;
+}
+
+static std::optional<int64_t> getDepthStride(const WindowProblem &problem) {
+  std::optional<int64_t> stride = getTapStride(problem);
+  auto count = static_cast<int64_t>(problem.taps.size());
+  if (stride && problem.channels > 1 &&
+      problem.weightChannel != count * *stride)
     return std::nullopt;
   return stride;
+}
+
+/// Each tile of rows gathers what windows see once more, so few tiles are
+/// enough for few processors. Bits depend on no tile.
+static int64_t getWantedTiles() {
+  auto processors = static_cast<int64_t>(std::thread::hardware_concurrency());
+  return std::clamp<int64_t>(2 * processors, 4, 8);
 }
 
 WindowSums::WindowSums(WindowProblem given)
     : problem(std::move(given)), kernels(getBlockKernels()),
       tasks(problem.groups, problem.rows, problem.columns.getNumPositions(),
-            problem.getDepth()),
+            problem.getDepth(), getWantedTiles()),
       tileGemm(kernels, tasks, problem.getDepth()),
       gather(kernels, problem.reader, problem.taps, problem.channels,
              tasks.getTileColumns()),
-      depthStride(getDepthStride(problem)) {}
+      depthStride(getDepthStride(problem)), tapStride(getTapStride(problem)) {}
 
 /// Elements that lie anywhere.
 template <typename Element, typename GetOffset>
@@ -112,6 +129,20 @@ void WindowSums::packWeights(const ConvolutionOperand &weights,
     return;
   }
   auto numTaps = static_cast<int64_t>(problem.taps.size());
+  if (tapStride && numTaps > 1) {
+    // The taps of one channel after those of another.
+    for (int64_t l = 0, length; l < count; l += length) {
+      int64_t channel = (begin + l) / numTaps, tap = (begin + l) % numTaps;
+      length = std::min(numTaps - tap, count - l);
+      int64_t first = base + channel * problem.weightChannel + tap * *tapStride;
+      for (int64_t row = 0; row < tile.numRows; row += kernels.rows)
+        kernels.pack({weights.at(first + row * problem.weightRow),
+                      weights.dtype, std::min(kernels.rows, tile.numRows - row),
+                      problem.weightRow, length, *tapStride},
+                     kernels.rows, panels + row * count + l * kernels.rows);
+    }
+    return;
+  }
   auto getOffset = [&](int64_t l) {
     int64_t position = begin + l;
     return base + position / numTaps * problem.weightChannel +

@@ -15,9 +15,8 @@ using namespace regather::runtime;
 /// The largest tile.
 static constexpr int64_t kMaxRows = 512, kMaxColumns = 512;
 /// Tiles of more multiply-adds than this are cut further while there are fewer
-/// than `kWantedTiles`.
+/// than are wanted.
 static constexpr double kLargeTile = 32e6;
-static constexpr int64_t kWantedTiles = 8;
 /// A task has at least so many multiply-adds if there are as many.
 static constexpr double kSmallestTask = 2e6;
 
@@ -33,7 +32,8 @@ static int64_t getBatch(const rg_gemm_desc &desc) {
 GemmTasks::GemmTasks(const rg_gemm_desc &desc)
     : GemmTasks(getBatch(desc), desc.m, desc.n, getSegmentLength(desc)) {}
 
-GemmTasks::GemmTasks(int64_t batch, int64_t m, int64_t n, int64_t k)
+GemmTasks::GemmTasks(int64_t batch, int64_t m, int64_t n, int64_t k,
+                     int64_t wantedTiles)
     : m(m), n(n) {
   rowTiles = std::max<int64_t>(divideUp(m, kMaxRows), 1);
   columnTiles = std::max<int64_t>(divideUp(n, kMaxColumns), 1);
@@ -51,7 +51,7 @@ GemmTasks::GemmTasks(int64_t batch, int64_t m, int64_t n, int64_t k)
            static_cast<double>(columnsPerTile) * static_cast<double>(k);
   };
   setSizes();
-  while (batch * rowTiles * columnTiles < kWantedTiles &&
+  while (batch * rowTiles * columnTiles < wantedTiles &&
          getWork() > kLargeTile) {
     // Of two equal sizes, the operand that is shorter is packed once more.
     bool cutsRows = rowsPerTile > columnsPerTile ||

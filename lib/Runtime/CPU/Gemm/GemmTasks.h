@@ -40,8 +40,10 @@ public:
   /// A GEMM of segments has the tiles of that of one segment, whose bits may
   /// depend on them.
   explicit GemmTasks(const rg_gemm_desc &desc);
-  /// For `batch` matrices of m x n sums of length k.
-  GemmTasks(int64_t batch, int64_t m, int64_t n, int64_t k);
+  /// For `batch` matrices of m x n sums of length k. Large tiles are cut until
+  /// there are `wantedTiles` of them.
+  GemmTasks(int64_t batch, int64_t m, int64_t n, int64_t k,
+            int64_t wantedTiles = kWantedTiles);
 
   int64_t getNumTasks() const { return numTasks; }
   /// Tiles of a task are [first, last).
@@ -53,6 +55,8 @@ public:
   int64_t getTileColumns() const { return columnsPerTile; }
 
 private:
+  static constexpr int64_t kWantedTiles = 8;
+
   int64_t m, n;
   int64_t rowsPerTile, columnsPerTile;
   int64_t rowTiles, columnTiles, numTiles, numTasks;

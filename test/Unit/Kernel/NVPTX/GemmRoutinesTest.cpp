@@ -270,9 +270,9 @@ void fill(Memory &memory, const rg_gemm_operand &operand, int64_t m, int64_t k,
   for (int64_t row = 0; row < m; ++row)
     for (int64_t step = 0; step < k; ++step) {
       float value = static_cast<float>(random() % 2001) / 1000 - 1;
-      auto place = static_cast<size_t>(operand.offset +
-                                       row * operand.strides[0] +
-                                       step * operand.strides[1]);
+      auto place =
+          static_cast<size_t>(operand.offset + row * operand.strides[0] +
+                              step * operand.strides[1]);
       void *data = memory.data();
       if (operand.dtype == RG_F32)
         static_cast<float *>(data)[place] = value;
@@ -297,7 +297,8 @@ std::vector<float> GemmRoutinesTest::multiply(const rg_gemm_desc &desc,
   EXPECT_FALSE(bool(error)) << llvm::toString(std::move(error));
   std::vector<float> result;
   forEachResult(desc, [&](size_t byte, size_t) {
-    result.push_back(reinterpret_cast<const float *>(memory[2].data())[byte / 4]);
+    result.push_back(
+        reinterpret_cast<const float *>(memory[2].data())[byte / 4]);
   });
   return result;
 }
