@@ -535,6 +535,9 @@ OperationTable::OperationTable() {
   set("cvta.shared.u64", [](uint64_t a, uint64_t, uint64_t) -> uint64_t {
     return a + kSharedWindow;
   });
+  set("cvta.to.shared.u64", [](uint64_t a, uint64_t, uint64_t) -> uint64_t {
+    return a - kSharedWindow;
+  });
   set("shf.l.wrap.b32", funnelLeft);
   set("shf.r.wrap.b32", funnelRight);
   addFloats<float>("f32");
