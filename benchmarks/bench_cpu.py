@@ -33,6 +33,8 @@ MOST_STEPS = 50
 # Relative, of a loss.
 TOLERANCE = {"float32": 1e-4, "bfloat16": 3e-2}
 OPTIMIZER = {"lr": 1e-4, "betas": [0.9, 0.95], "weight_decay": 0.1}
+# PyTorch keeps states in the type of their parameters.
+STATE_TYPES = {"float32": "f32", "bfloat16": "bf16"}
 KINDS = ("regather", "compiled", "eager")
 # Of all processors, by others, while this program sleeps.
 QUIET = 0.05
@@ -159,7 +161,8 @@ def run_ours(tool: Path, folder: Path, case: Case, steps: int,
     command = [tool, "run", folder / "step.fx.json", "--ranks=1",
                f"--threads={case.threads}",
                f"--optimizer=adamw betas={beta1},{beta2} "
-               f"weight-decay={OPTIMIZER['weight_decay']}",
+               f"weight-decay={OPTIMIZER['weight_decay']} "
+               f"state-dtype={STATE_TYPES[case.dtype]}",
                f"--learning-rate={OPTIMIZER['lr']}", f"--steps={steps}",
                "--inputs", folder / "inputs.safetensors",
                "--cache-dir", folder / "cache",

@@ -50,11 +50,15 @@ static bool hasTiles() {
 }
 
 bool regather::runtime::hasPairsOfBF16() {
-  static const bool chosen = [] {
-    const BlockKernels *kernels = getAVX512BF16Kernels();
-    return kernels && isAllowed(kernels->name) && !hasTiles();
-  }();
+  static const bool chosen =
+      getPairKernels(RG_BF16).positions == 2 && !hasTiles();
   return chosen;
+}
+
+const BlockKernels &regather::runtime::getPairKernels(int32_t dtype) {
+  const BlockKernels *kernels =
+      dtype == RG_BF16 ? getAVX512BF16Kernels() : nullptr;
+  return kernels && isAllowed(kernels->name) ? *kernels : getBlockKernels();
 }
 
 const BlockKernels &regather::runtime::getBlockKernels(int32_t dtype) {

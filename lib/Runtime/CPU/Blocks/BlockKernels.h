@@ -83,8 +83,9 @@ struct BlockKernels {
   /// where the mask has bit i, else zero. Of the last one 16 numbers are
   /// written.
   void (*copyPieces)(const float *data, const RowPiece *pieces, float *to);
-  /// The same of bf16.
-  void (*widenPieces)(const uint16_t *data, const RowPiece *pieces, float *to);
+  /// The same of numbers of 16 bits.
+  void (*copyNarrowPieces)(const uint16_t *data, const RowPiece *pieces,
+                           uint16_t *to);
 
   /// to[i] = the sum over t < numTerms of factors[t] * terms[t][i], from zero
   /// in ascending order with one rounding for each step, for `count`, a
@@ -145,6 +146,10 @@ const BlockKernels &getBlockKernels();
 /// The kernels for this machine and operands of which all have this type: those
 /// for pairs of bf16 if there are any.
 const BlockKernels &getBlockKernels(int32_t dtype);
+
+/// The same for what no library computes, whose tiles of bf16 would be quicker
+/// than pairs.
+const BlockKernels &getPairKernels(int32_t dtype);
 
 /// True if products of bf16 have instructions for pairs here, and no faster
 /// ones for tiles.

@@ -357,12 +357,11 @@ void copyPieces(const float *data, const RowPiece *pieces, float *to) {
     Lanes::loadSome(data + pieces->offset, pieces->mask).store(to);
 }
 
-inline void widenPieces(const uint16_t *data, const RowPiece *pieces,
-                        float *to) {
+inline void copyNarrowPieces(const uint16_t *data, const RowPiece *pieces,
+                             uint16_t *to) {
   for (; pieces->length != 0; to += pieces->length, ++pieces)
     for (int64_t i = 0; i < pieces->length; ++i)
-      to[i] =
-          pieces->mask >> i & 1 ? widen(BF16{data[pieces->offset + i]}) : 0.0f;
+      to[i] = pieces->mask >> i & 1 ? data[pieces->offset + i] : uint16_t(0);
 }
 
 /// Packs panels of elements that have to be widened.

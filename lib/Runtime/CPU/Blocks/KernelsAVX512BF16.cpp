@@ -259,13 +259,12 @@ void multiplyVectorOfPairs(const float *vector, const void *matrix,
                   l + 1 < depth, count, sums);
 }
 
-void widenMaskedPieces(const uint16_t *data, const RowPiece *pieces,
-                       float *to) {
+void copyMaskedPieces(const uint16_t *data, const RowPiece *pieces,
+                      uint16_t *to) {
   for (; pieces->length != 0; to += pieces->length, ++pieces) {
-    __m256i narrow =
+    __m256i read =
         _mm256_maskz_loadu_epi16(pieces->mask, data + pieces->offset);
-    __m512i wide = _mm512_slli_epi32(_mm512_cvtepu16_epi32(narrow), 16);
-    _mm512_storeu_ps(to, _mm512_castsi512_ps(wide));
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(to), read);
   }
 }
 
@@ -276,7 +275,7 @@ constexpr BlockKernels makePairKernels() {
       makeBlockKernels<Lanes, numRows, numVectors>("avx512_bf16");
   kernels.positions = 2;
   kernels.pack = packBF16Pairs;
-  kernels.widenPieces = widenMaskedPieces;
+  kernels.copyNarrowPieces = copyMaskedPieces;
   kernels.multiply = multiplyPanels<PairLanes, numRows, numVectors>;
   kernels.multiplyVector = multiplyVectorOfPairs;
   return kernels;

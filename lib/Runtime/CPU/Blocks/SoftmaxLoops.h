@@ -134,7 +134,7 @@ constexpr BlockKernels makeBlockKernels(const char *name) {
           packPanels<Lanes>,
           gatherNumbers<Lanes>,
           copyPieces<Lanes>,
-          widenPieces,
+          copyNarrowPieces,
           sumRows<Lanes>,
           multiplyPanels<Lanes, numRows, numVectors>,
           multiplyVector<Lanes>,

@@ -39,10 +39,18 @@ private:
   template <typename ReadRow>
   void packRows(int64_t first, int64_t numRows, int64_t count, int64_t width,
                 ReadRow readRow, float *rows, float *panels) const;
+  int64_t getDepthBlock() const {
+    return TileGemm::kDepthBlock * kernels.positions;
+  }
+  /// In floats, or twice as many numbers of bf16.
   int64_t getRowsSize() const {
     return std::max(kernels.rows, kernels.columns) * TileGemm::kDepthBlock +
            WindowGather::kSlack;
   }
+  /// Reads what a tap sees of a channel to a row.
+  void readRow(const WindowGather &gather, const ConvolutionOperand &operand,
+               int64_t channel, int64_t tap, int64_t begin, int64_t count,
+               const void *table, void *to) const;
 
   rg_convolution_desc desc;
   int64_t numTaps;
@@ -110,13 +118,27 @@ std::vector<Tap> regather::runtime::getTaps(const rg_convolution_desc &desc) {
 
 WeightGradient::WeightGradient(const rg_convolution_desc &desc)
     : desc(desc), numTaps(multiply(desc.sizes, desc.rank)),
-      kernels(getBlockKernels()), tasks(makeTasks(desc)),
+      kernels(
+          getPairKernels(desc.x.dtype == desc.y.dtype ? desc.x.dtype : RG_F32)),
+      tasks(makeTasks(desc)),
       tileGemm(kernels, tasks, desc.batch * multiply(desc.counts, desc.rank)),
       xGather(kernels, getXWindows(desc), getTaps(desc), desc.inner,
-              TileGemm::kDepthBlock),
+              getDepthBlock()),
       yGather(kernels, getYWindows(desc), std::vector<Tap>(1), desc.outer,
-              TileGemm::kDepthBlock),
+              getDepthBlock()),
       columns(getRowOfWeights(desc)) {}
+
+void WeightGradient::readRow(const WindowGather &gather,
+                             const ConvolutionOperand &operand, int64_t channel,
+                             int64_t tap, int64_t begin, int64_t count,
+                             const void *table, void *to) const {
+  if (kernels.positions == 2)
+    gather.readNarrow(static_cast<const uint16_t *>(operand.at(channel)), tap,
+                      begin, count, table, static_cast<uint16_t *>(to));
+  else
+    gather.read(operand.at(channel), operand.dtype, tap, begin, count, table,
+                static_cast<float *>(to));
+}
 
 template <typename ReadRow>
 void WeightGradient::packRows(int64_t first, int64_t numRows, int64_t count,
@@ -124,10 +146,12 @@ void WeightGradient::packRows(int64_t first, int64_t numRows, int64_t count,
                               float *panels) const {
   for (int64_t i = 0; i < numRows; i += width) {
     int64_t numOwn = std::min(width, numRows - i);
+    // A block of either type takes as many floats.
     for (int64_t row = 0; row < numOwn; ++row)
       readRow(first + i + row, rows + row * TileGemm::kDepthBlock);
-    kernels.pack({rows, RG_F32, numOwn, TileGemm::kDepthBlock, count, 1}, width,
-                 panels + i * count);
+    kernels.pack({rows, kernels.positions == 2 ? RG_BF16 : RG_F32, numOwn,
+                  getDepthBlock(), count, 1},
+                 width, panels + i * kernels.getNumbers(count));
   }
 }
 
@@ -145,11 +169,11 @@ void WeightGradient::runTile(void *const *buffers, const GemmTile &tile,
                            y.dtype, tile.numRows, desc.y.strides[2], count, 1},
                           kernels.rows, panels);
     yGather.prepare(begin, count, table);
-    auto readRow = [&](int64_t row, float *to) {
-      yGather.read(y.at(group + row * desc.y.strides[2]), y.dtype, 0, begin,
-                   count, table, to);
+    auto readOne = [&](int64_t row, float *to) {
+      readRow(yGather, y, group + row * desc.y.strides[2], 0, begin, count,
+              table, to);
     };
-    packRows(tile.row, tile.numRows, count, kernels.rows, readRow, rows,
+    packRows(tile.row, tile.numRows, count, kernels.rows, readOne, rows,
              panels);
   };
   auto packRight = [&](int64_t begin, int64_t count, float *panels) {
@@ -160,11 +184,11 @@ void WeightGradient::runTile(void *const *buffers, const GemmTile &tile,
                            1},
                           kernels.columns, panels);
     xGather.prepare(begin, count, table);
-    auto readRow = [&](int64_t column, float *to) {
-      xGather.read(x.at(group + column / numTaps * desc.x.strides[2]), x.dtype,
-                   column % numTaps, begin, count, table, to);
+    auto readOne = [&](int64_t column, float *to) {
+      readRow(xGather, x, group + column / numTaps * desc.x.strides[2],
+              column % numTaps, begin, count, table, to);
     };
-    packRows(tile.column, tile.numColumns, count, kernels.columns, readRow,
+    packRows(tile.column, tile.numColumns, count, kernels.columns, readOne,
              rows, panels);
   };
   WindowEpilogue epilogue(columns, target, desc.to_w.strides[1]);

@@ -120,9 +120,6 @@ void WindowGather::read(const void *channel, int32_t dtype, int64_t tap,
     const auto *pieces = static_cast<const RowPiece *>(scratch) + tap * pitch;
     if (dtype == RG_F32)
       kernels.copyPieces(static_cast<const float *>(channel), pieces, to);
-    else if (dtype == RG_BF16)
-      getBlockKernels(RG_BF16).widenPieces(
-          static_cast<const uint16_t *>(channel), pieces, to);
     else
       useRoutineFloat(dtype, [&](auto element) {
         copyPieces<decltype(element)>(channel, pieces, to);
@@ -147,4 +144,23 @@ void WindowGather::read(const void *channel, int32_t dtype, int64_t tap,
       to[i] = offsets[i] < 0 ? 0.0f
                              : Element::template load<float>(from[offsets[i]]);
   });
+}
+
+void WindowGather::readNarrow(const uint16_t *channel, int64_t tap,
+                              int64_t first, int64_t count, const void *scratch,
+                              uint16_t *to) const {
+  int64_t end = roundUp(count, kVector);
+  if (table == Table::Elements) {
+    const int32_t *offsets =
+        static_cast<const int32_t *>(scratch) + tap * pitch;
+    for (int64_t i = 0; i < end; ++i)
+      to[i] = offsets[i] < 0 ? uint16_t(0) : channel[offsets[i]];
+    return;
+  }
+  if (table == Table::Pieces)
+    kernels.copyNarrowPieces(
+        channel, static_cast<const RowPiece *>(scratch) + tap * pitch, to);
+  else
+    reader.readNarrow(channel, taps[size_t(tap)].shifts, first, count, to);
+  std::fill(to + count, to + end, uint16_t(0));
 }

@@ -50,6 +50,10 @@ public:
   void read(const void *channel, int32_t dtype, int64_t tap, int64_t first,
             int64_t count, const void *scratch, float *to) const;
 
+  /// The same of numbers of 16 bits, as they are.
+  void readNarrow(const uint16_t *channel, int64_t tap, int64_t first,
+                  int64_t count, const void *scratch, uint16_t *to) const;
+
   /// Where the first of positions [first, first + count) lies from the origin
   /// of a channel if the only tap sees them one behind the other.
   std::optional<int64_t> findRun(int64_t first, int64_t count) const;

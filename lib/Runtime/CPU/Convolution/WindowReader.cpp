@@ -186,6 +186,21 @@ void WindowReader::read(const void *data, int32_t dtype, const int64_t *shifts,
   });
 }
 
+void WindowReader::readNarrow(const uint16_t *data, const int64_t *shifts,
+                              int64_t first, int64_t count,
+                              uint16_t *to) const {
+  int64_t stride = getLastStride();
+  visit(
+      shifts, first, count,
+      [&](int64_t begin, int64_t length) {
+        std::fill_n(to + begin, length, uint16_t(0));
+      },
+      [&](int64_t offset, int64_t begin, int64_t length) {
+        for (int64_t i = 0; i < length; ++i)
+          to[begin + i] = data[offset + i * stride];
+      });
+}
+
 void WindowReader::locateElements(const int64_t *shifts, int64_t first,
                                   int64_t count, int32_t *offsets) const {
   visit(

@@ -57,6 +57,9 @@ public:
   /// a shift for each dimension. Linear in `count`.
   void read(const void *data, int32_t dtype, const int64_t *shifts,
             int64_t first, int64_t count, float *to) const;
+  /// The same of numbers of 16 bits, as they are.
+  void readNarrow(const uint16_t *data, const int64_t *shifts, int64_t first,
+                  int64_t count, uint16_t *to) const;
 
   /// Writes where these elements lie, counted from `data`; -1 for zeros.
   void locateElements(const int64_t *shifts, int64_t first, int64_t count,

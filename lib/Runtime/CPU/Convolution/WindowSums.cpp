@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // One GEMM for each group. What windows see is gathered while it is packed, so
-// that it is never stored as a whole.
+// that it is never stored as a whole. Of bf16, pairs of elements are multiplied
+// where the processor can.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,19 +33,38 @@ public:
   int64_t getNumTasks() const override { return tasks.getNumTasks(); }
   size_t getScratchBytes() const override {
     return tileGemm.getScratchBytes() +
-           static_cast<size_t>(getLineSize()) * sizeof(float) +
+           static_cast<size_t>(getLineSize() + getRowsSize()) * sizeof(float) +
            gather.getTableBytes();
   }
   void run(void *const *buffers, int64_t task, void *scratch) const override;
 
 private:
+  bool usesPairs() const { return kernels.positions == 2; }
+  int64_t getDepthBlock() const {
+    return TileGemm::kDepthBlock * kernels.positions;
+  }
+  /// Of a panel of weights that do not follow each other, in floats.
+  int64_t getRowsSize() const {
+    return usesPairs() && !depthStride
+               ? roundUp(kernels.rows * getDepthBlock() / 2, 16)
+               : 0;
+  }
+  /// In floats, or two lines of bf16.
   int64_t getLineSize() const {
     return roundUp(tasks.getTileColumns(), kernels.columns) +
            WindowGather::kSlack;
   }
   void runTile(void *const *buffers, const GemmTile &tile, void *scratch) const;
   void packWeights(const ConvolutionOperand &weights, const GemmTile &tile,
-                   int64_t begin, int64_t count, float *panels) const;
+                   int64_t begin, int64_t count, uint16_t *rows,
+                   float *panels) const;
+  /// One row of weights in the order of the depth.
+  void readWeights(const uint16_t *row, int64_t begin, int64_t count,
+                   uint16_t *to) const;
+  void packPairsOfWindows(const ConvolutionOperand &source,
+                          const GemmTile &tile, int64_t begin, int64_t count,
+                          const void *table, uint16_t *lines,
+                          float *panels) const;
   void packWindows(const ConvolutionOperand &source, const GemmTile &tile,
                    int64_t begin, int64_t count, const void *table, float *line,
                    float *panels) const;
@@ -91,7 +111,10 @@ static int64_t getWantedTiles() {
 }
 
 WindowSums::WindowSums(WindowProblem given)
-    : problem(std::move(given)), kernels(getBlockKernels()),
+    : problem(std::move(given)),
+      kernels(getPairKernels(problem.source.dtype == problem.weights.dtype
+                                 ? problem.source.dtype
+                                 : RG_F32)),
       tasks(problem.groups, problem.rows, problem.columns.getNumPositions(),
             problem.getDepth(), getWantedTiles()),
       tileGemm(kernels, tasks, problem.getDepth()),
@@ -117,15 +140,37 @@ static void packScattered(const ConvolutionOperand &operand, int64_t rowStride,
   }
 }
 
+void WindowSums::readWeights(const uint16_t *row, int64_t begin, int64_t count,
+                             uint16_t *to) const {
+  auto numTaps = static_cast<int64_t>(problem.taps.size());
+  int64_t tap = begin % numTaps;
+  const uint16_t *channel = row + begin / numTaps * problem.weightChannel;
+  for (int64_t l = 0; l < count; tap = 0, channel += problem.weightChannel)
+    for (; tap < numTaps && l < count; ++tap)
+      to[l++] = channel[problem.taps[size_t(tap)].weight];
+}
+
 void WindowSums::packWeights(const ConvolutionOperand &weights,
                              const GemmTile &tile, int64_t begin, int64_t count,
-                             float *panels) const {
+                             uint16_t *rows, float *panels) const {
   int64_t base =
       tile.batch * problem.weightGroup + tile.row * problem.weightRow;
   if (depthStride) {
     kernels.pack({weights.at(base + begin * *depthStride), weights.dtype,
                   tile.numRows, problem.weightRow, count, *depthStride},
                  kernels.rows, panels);
+    return;
+  }
+  if (usesPairs()) {
+    for (int64_t row = 0; row < tile.numRows; row += kernels.rows) {
+      int64_t numOwn = std::min(kernels.rows, tile.numRows - row);
+      for (int64_t i = 0; i < numOwn; ++i)
+        readWeights(static_cast<const uint16_t *>(
+                        weights.at(base + (row + i) * problem.weightRow)),
+                    begin, count, rows + i * getDepthBlock());
+      kernels.pack({rows, RG_BF16, numOwn, getDepthBlock(), count, 1},
+                   kernels.rows, panels + row * kernels.getNumbers(count));
+    }
     return;
   }
   auto numTaps = static_cast<int64_t>(problem.taps.size());
@@ -174,6 +219,31 @@ void WindowSums::packWindows(const ConvolutionOperand &source,
   }
 }
 
+void WindowSums::packPairsOfWindows(const ConvolutionOperand &source,
+                                    const GemmTile &tile, int64_t begin,
+                                    int64_t count, const void *table,
+                                    uint16_t *lines, float *panels) const {
+  auto numTaps = static_cast<int64_t>(problem.taps.size());
+  int64_t width = kernels.columns, numbers = kernels.getNumbers(count);
+  int64_t numPadded = roundUp(tile.numColumns, width);
+  std::fill(lines, lines + 2 * getLineSize(), uint16_t(0));
+  for (int64_t l = 0; l < count; l += 2) {
+    int64_t own = std::min<int64_t>(2, count - l);
+    for (int64_t i = 0; i < own; ++i) {
+      int64_t position = begin + l + i;
+      const void *channel =
+          source.at(tile.batch * problem.sourceGroup +
+                    position / numTaps * problem.sourceChannel);
+      gather.readNarrow(static_cast<const uint16_t *>(channel),
+                        position % numTaps, tile.column, tile.numColumns, table,
+                        lines + i * getLineSize());
+    }
+    for (int64_t j = 0; j < numPadded; j += width)
+      kernels.pack({lines + j, RG_BF16, width, 1, own, getLineSize()}, width,
+                   panels + j * numbers + l / 2 * width);
+  }
+}
+
 void WindowSums::runTile(void *const *buffers, const GemmTile &tile,
                          void *scratch) const {
   ConvolutionOperand source(problem.source, buffers);
@@ -187,17 +257,23 @@ void WindowSums::runTile(void *const *buffers, const GemmTile &tile,
     bias->data = bias->at(tile.batch * problem.bias.strides[0]);
   }
   auto *line = static_cast<float *>(scratch) + tileGemm.getScratchFloats();
-  float *table = line + getLineSize();
+  float *rows = line + getLineSize();
+  float *table = rows + getRowsSize();
   gather.prepare(tile.column, tile.numColumns, table);
   WindowEpilogue epilogue(problem.columns, target, problem.targetRow,
                           bias ? &*bias : nullptr, problem.bias.strides[1]);
   tileGemm.run(
       tile,
       [&](int64_t begin, int64_t count, float *panels) {
-        packWeights(weights, tile, begin, count, panels);
+        packWeights(weights, tile, begin, count,
+                    reinterpret_cast<uint16_t *>(rows), panels);
       },
       [&](int64_t begin, int64_t count, float *panels) {
-        packWindows(source, tile, begin, count, table, line, panels);
+        if (usesPairs())
+          packPairsOfWindows(source, tile, begin, count, table,
+                             reinterpret_cast<uint16_t *>(line), panels);
+        else
+          packWindows(source, tile, begin, count, table, line, panels);
       },
       epilogue, scratch);
 }
