@@ -106,7 +106,7 @@ void PlaneSums::runPlane(void *const *buffers, int64_t number,
       if (problem.bias.buffer >= 0)
         for (int64_t i = 0; i < length; ++i)
           values[i] += bias;
-      WindowEpilogue(problem.columns, target, problem.targetRow)
+      WindowEpilogue(kernels, problem.columns, target, problem.targetRow)
           .apply(values, length, row, 1, item * numPositions + position,
                  length);
     });

@@ -102,7 +102,7 @@ void PlaneWeights::runGroup(void *const *buffers, int64_t group,
     }
   }
   target.data = target.at(group * desc.to_w.strides[0]);
-  WindowEpilogue(columns, target, desc.to_w.strides[1])
+  WindowEpilogue(kernels, columns, target, desc.to_w.strides[1])
       .apply(sums, perRow, 0, desc.outer, 0, perRow);
 }
 

@@ -191,7 +191,7 @@ void WeightGradient::runTile(void *const *buffers, const GemmTile &tile,
     packRows(tile.column, tile.numColumns, count, kernels.columns, readOne,
              rows, panels);
   };
-  WindowEpilogue epilogue(columns, target, desc.to_w.strides[1]);
+  WindowEpilogue epilogue(kernels, columns, target, desc.to_w.strides[1]);
   tileGemm.run(tile, packLeft, packRight, epilogue, scratch);
 }
 

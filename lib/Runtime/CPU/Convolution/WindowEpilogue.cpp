@@ -24,30 +24,41 @@ float *WindowEpilogue::getTarget(int64_t row, int64_t column,
   return static_cast<float *>(target.at(row * rowStride + first));
 }
 
+/// Writes numbers `step` apart.
+template <typename Element>
+static void storeNumbers(const float *values, int64_t count, int64_t step,
+                         typename Element::Storage *to) {
+  if (step == 1)
+    for (int64_t j = 0; j < count; ++j)
+      to[j] = Element::store(values[j]);
+  else
+    for (int64_t j = 0; j < count; ++j)
+      to[j * step] = Element::store(values[j]);
+}
+
 void WindowEpilogue::apply(float *sums, int64_t stride, int64_t row,
                            int64_t numRows, int64_t column,
                            int64_t numColumns) const {
   int64_t step = columns.getLastStride();
-  for (int64_t i = 0; i < numRows; ++i) {
-    float *values = sums + i * stride;
-    if (bias) {
-      float addend = bias->load((row + i) * biasStride);
-      for (int64_t j = 0; j < numColumns; ++j)
-        values[j] += addend;
-    }
-    useRoutineFloat(target.dtype, [&](auto element) {
-      using Element = decltype(element);
-      columns.forEachRun(column, numColumns,
-                         [&](int64_t offset, int64_t begin, int64_t length) {
-                           auto *to = static_cast<typename Element::Storage *>(
-                               target.at((row + i) * rowStride + offset));
-                           if (step == 1)
-                             for (int64_t j = 0; j < length; ++j)
-                               to[j] = Element::store(values[begin + j]);
-                           else
-                             for (int64_t j = 0; j < length; ++j)
-                               to[j * step] = Element::store(values[begin + j]);
-                         });
-    });
+  for (int64_t i = 0; bias && i < numRows; ++i) {
+    float addend = bias->load((row + i) * biasStride);
+    for (int64_t j = 0; j < numColumns; ++j)
+      sums[i * stride + j] += addend;
   }
+  columns.forEachRun(
+      column, numColumns, [&](int64_t offset, int64_t begin, int64_t length) {
+        for (int64_t i = 0; i < numRows; ++i) {
+          const float *values = sums + i * stride + begin;
+          void *to = target.at((row + i) * rowStride + offset);
+          if (target.dtype == RG_BF16 && step == 1)
+            kernels.narrow(values, length, static_cast<uint16_t *>(to));
+          else
+            useRoutineFloat(target.dtype, [&](auto element) {
+              using Element = decltype(element);
+              storeNumbers<Element>(
+                  values, length, step,
+                  static_cast<typename Element::Storage *>(to));
+            });
+        }
+      });
 }

@@ -16,13 +16,16 @@ namespace regather::runtime {
 /// A matrix of which the elements of a row lie where windows are.
 class WindowEpilogue {
 public:
-  /// `target` is its first element, and `bias`, null for none, what is added to
-  /// row 0; that of another row lies `biasStride` further for each.
-  WindowEpilogue(const WindowReader &columns, const ConvolutionOperand &target,
-                 int64_t rowStride, const ConvolutionOperand *bias = nullptr,
+  /// The kernels are those of the sums. `target` is its first element, and
+  /// `bias`, null for none, what is added to row 0; that of another row lies
+  /// `biasStride` further for each.
+  WindowEpilogue(const BlockKernels &kernels, const WindowReader &columns,
+                 const ConvolutionOperand &target, int64_t rowStride,
+                 const ConvolutionOperand *bias = nullptr,
                  int64_t biasStride = 0)
-      : columns(columns), span(columns.getSpan()), target(target),
-        rowStride(rowStride), bias(bias), biasStride(biasStride) {}
+      : kernels(kernels), columns(columns), span(columns.getSpan()),
+        target(target), rowStride(rowStride), bias(bias),
+        biasStride(biasStride) {}
 
   /// Where the sums from (row, column) on are written to if they are the
   /// elements, in whole vectors; null if there is more to do.
@@ -35,6 +38,7 @@ public:
              int64_t column, int64_t numColumns) const;
 
 private:
+  const BlockKernels &kernels;
   const WindowReader &columns;
   int64_t span;
   ConvolutionOperand target;

@@ -140,14 +140,35 @@ static void packScattered(const ConvolutionOperand &operand, int64_t rowStride,
   }
 }
 
+/// Copies few numbers, eight at a time. Blocks may overlap.
+static void copyShort(const uint16_t *from, int64_t count, uint16_t *to) {
+  constexpr int64_t block = 8;
+  if (count < block) {
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = from[i];
+    return;
+  }
+  for (int64_t i = 0; i < count; i += block) {
+    int64_t place = std::min(i, count - block);
+    memcpy(to + place, from + place, block * sizeof(uint16_t));
+  }
+}
+
 void WindowSums::readWeights(const uint16_t *row, int64_t begin, int64_t count,
                              uint16_t *to) const {
   auto numTaps = static_cast<int64_t>(problem.taps.size());
   int64_t tap = begin % numTaps;
   const uint16_t *channel = row + begin / numTaps * problem.weightChannel;
-  for (int64_t l = 0; l < count; tap = 0, channel += problem.weightChannel)
+  for (int64_t l = 0; l < count; tap = 0, channel += problem.weightChannel) {
+    if (tapStride && *tapStride == 1) {
+      int64_t own = std::min(numTaps - tap, count - l);
+      copyShort(channel + tap, own, to + l);
+      l += own;
+      continue;
+    }
     for (; tap < numTaps && l < count; ++tap)
       to[l++] = channel[problem.taps[size_t(tap)].weight];
+  }
 }
 
 void WindowSums::packWeights(const ConvolutionOperand &weights,
@@ -260,7 +281,7 @@ void WindowSums::runTile(void *const *buffers, const GemmTile &tile,
   float *rows = line + getLineSize();
   float *table = rows + getRowsSize();
   gather.prepare(tile.column, tile.numColumns, table);
-  WindowEpilogue epilogue(problem.columns, target, problem.targetRow,
+  WindowEpilogue epilogue(kernels, problem.columns, target, problem.targetRow,
                           bias ? &*bias : nullptr, problem.bias.strides[1]);
   tileGemm.run(
       tile,
