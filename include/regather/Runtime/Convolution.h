@@ -22,8 +22,9 @@
 |*        transposed                                                          *|
 |*                                                                            *|
 |* Sums are f32; with the bias they round to the type of the result once.     *|
-|* Tasks and bits depend on the description alone: not on strides in memory,  *|
-|* the number of threads or the machine.                                      *|
+|* Bits depend on the description alone: not on strides in memory, the number *|
+|* of threads or the machine, but on the machine for bf16, of which some      *|
+|* multiply pairs (the two tensors that are read are both bf16).              *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 
