@@ -300,27 +300,52 @@ TEST(Convolution, EqualsItsDefinition) {
   }
 }
 
+/// Square windows over square images, with as many positions or half of them.
+static rg_convolution_desc makeSquares(int64_t size, int64_t extent,
+                                       int64_t stride) {
+  rg_convolution_desc desc = {};
+  desc.rank = 2;
+  desc.groups = 1;
+  desc.outer = 8;
+  for (int64_t d = 0; d < 2; ++d) {
+    desc.sizes[d] = size;
+    desc.strides[d] = stride;
+    desc.dilation[d] = 1;
+    desc.padding[d] = size / 2;
+    desc.extents[d] = extent;
+    desc.counts[d] = (extent - 1) / stride + 1;
+  }
+  return desc;
+}
+
 /// Sums that are cut into blocks and tiles, and dimensions that are merged.
 TEST(Convolution, LargeSums) {
-  for (int64_t size : {1, 3}) {
-    rg_convolution_desc desc = {};
-    desc.rank = 2;
-    desc.batch = 3;
-    desc.groups = 1;
-    desc.inner = 30;
-    desc.outer = 8;
-    for (int64_t d = 0; d < 2; ++d) {
-      desc.sizes[d] = size;
-      desc.strides[d] = desc.dilation[d] = 1;
-      desc.padding[d] = size / 2;
-      desc.extents[d] = desc.counts[d] = 15;
-    }
-    for (bool isForward : {true, false}) {
-      ConvolutionCase test(desc, RG_F32, isForward, 3);
-      test.run();
-      test.check();
-    }
-  }
+  for (int32_t dtype : {RG_F32, RG_BF16})
+    for (int64_t size : {1, 3})
+      for (bool isForward : {true, false}) {
+        rg_convolution_desc desc = makeSquares(size, 15, 1);
+        desc.batch = 3;
+        desc.inner = dtype == RG_BF16 ? 60 : 30;
+        ConvolutionCase test(desc, dtype, isForward, 3);
+        test.run();
+        test.check();
+      }
+}
+
+/// Rows so short that a piece of 16 elements has several, and channels of an
+/// odd number of elements of a window.
+TEST(Convolution, SmallImages) {
+  for (int32_t dtype : {RG_F32, RG_BF16, RG_F16})
+    for (int64_t extent : {2, 3, 4, 7})
+      for (int64_t stride : {1, 2})
+        for (bool isForward : {true, false}) {
+          rg_convolution_desc desc = makeSquares(3, extent, stride);
+          desc.batch = 5;
+          desc.inner = 7;
+          ConvolutionCase test(desc, dtype, isForward, 4);
+          test.run();
+          test.check();
+        }
 }
 
 TEST(Convolution, RefusesWhatItCannotCompute) {
