@@ -87,9 +87,12 @@ rg_attention_desc regather::describe(tg::AttentionAttr attention,
   desc.width = attention.getWidth();
   desc.value_width = attention.getValueWidth();
   desc.scale = attention.getScale().getValue().convertToFloat();
+  if (FloatAttr softcap = attention.getSoftcap())
+    desc.softcap = softcap.getValue().convertToFloat();
   desc.causal = attention.getCausal() ? 1 : 0;
   desc.masked = attention.getMask() ? 1 : 0;
   desc.backward = attention.isBackward() ? 1 : 0;
+  desc.mask_gradient = attention.getGradMask() ? 1 : 0;
   // Who needs no logarithms has no buffer for them.
   desc.l.buffer = -1;
   desc.l.dtype = RG_F32;
@@ -103,6 +106,7 @@ rg_attention_desc regather::describe(tg::AttentionAttr attention,
   setOperand(desc.grad_q, attention.getGradQ(), type);
   setOperand(desc.grad_k, attention.getGradK(), type);
   setOperand(desc.grad_v, attention.getGradV(), type);
+  setOperand(desc.grad_mask, attention.getGradMask(), type);
   return desc;
 }
 

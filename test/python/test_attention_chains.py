@@ -45,6 +45,7 @@ class Attention(nn.Module):
         self.value = nn.Linear(size, HEADS * width // shared)
         self.output = nn.Linear(HEADS * width, size)
         self.bias = nn.Parameter(torch.randn(HEADS, ROWS, ROWS))
+        self.sinks = nn.Parameter(torch.randn(HEADS))
         self.register_buffer("visible", torch.ones(ROWS, ROWS).tril().bool())
 
     def forward(self, x: Tensor, padding: Tensor) -> Tensor:
@@ -56,7 +57,8 @@ class Attention(nn.Module):
         if self.shared != 1:
             key, value = repeat(key, self.shared), repeat(value, self.shared)
         result = self.case(self, query, key, padding) @ value
-        return self.output(result.transpose(1, 2).flatten(2)).sum() + self.bias.sum()
+        unused = self.bias.sum() + self.sinks.sum()
+        return self.output(result.transpose(1, 2).flatten(2)).sum() + unused
 
 
 def plain(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
@@ -118,8 +120,82 @@ def einsum(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tens
     return (torch.einsum("bhid,bhjd->bhij", query, key) * 0.25).softmax(-1)
 
 
+def capped(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    return (query @ key.mT).div(0.7).tanh().mul(0.7).softmax(-1)
+
+
+def capped_and_hidden(self: Attention, query: Tensor, key: Tensor,
+                      padding: Tensor) -> Tensor:
+    """As in Gemma 2."""
+    scores = (query @ key.mT * 0.25).div(0.7).tanh() * 0.7
+    lowest = torch.finfo(scores.dtype).min
+    return (scores + torch.full((ROWS, ROWS), lowest).triu(1)).softmax(-1)
+
+
+def biased(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    return (query @ key.mT * 0.25 + self.bias).softmax(-1)
+
+
+def biased_and_hidden(self: Attention, query: Tensor, key: Tensor,
+                      padding: Tensor) -> Tensor:
+    """As in T5, but with two factors."""
+    scores = (query @ key.mT * 0.5 + self.bias) * 0.5
+    return scores.masked_fill(~self.visible, float("-inf")).softmax(-1)
+
+
+def biased_and_capped(self: Attention, query: Tensor, key: Tensor,
+                      padding: Tensor) -> Tensor:
+    scores = (query @ key.mT).tanh() * 2 + self.bias.sum(0)
+    lowest = torch.finfo(scores.dtype).min
+    return (scores + torch.full((ROWS, ROWS), lowest).triu(1)).softmax(-1)
+
+
+def biased_by_sequence(self: Attention, query: Tensor, key: Tensor,
+                       padding: Tensor) -> Tensor:
+    of_rows = query.sum(1) @ key.sum(1).mT
+    return (query @ key.mT * 0.25 + of_rows[:, None]).softmax(-1)
+
+
+def decayed_and_hidden(self: Attention, query: Tensor, key: Tensor,
+                       padding: Tensor) -> Tensor:
+    """As in Bloom, whose first mask is added with other dimensions."""
+    slopes = torch.tensor([0.5, 0.25, 0.125, 0.0625], dtype=query.dtype)
+    decay = (slopes[:, None, None] * torch.arange(ROWS)).repeat(BATCH, 1, 1)
+    scores = decay.baddbmm(query.flatten(0, 1), key.flatten(0, 1).mT, alpha=0.25)
+    lowest = torch.finfo(scores.dtype).min
+    return (scores.unflatten(0, (BATCH, HEADS))
+            + torch.full((ROWS, ROWS), lowest).triu(1)).softmax(-1)
+
+
+def in_windows(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    """As in Swin: sequences are windows, each of which has a mask."""
+    scores = (query @ key.mT * 0.25 + self.bias).unflatten(0, (1, BATCH))
+    hidden = torch.tensor([0.0, -100.0])[:, None].expand(BATCH, ROWS).diag_embed()
+    return (scores + hidden[:, None]).flatten(0, 1).softmax(-1)
+
+
+def join_sinks(self: Attention, scores: Tensor) -> Tensor:
+    sinks = self.sinks.reshape(1, -1, 1, 1).expand(BATCH, -1, ROWS, -1)
+    return torch.cat([scores, sinks], -1)
+
+
+def with_sinks(self: Attention, query: Tensor, key: Tensor,
+               padding: Tensor) -> Tensor:
+    """As in GPT-OSS."""
+    lowest = torch.full((ROWS, ROWS), torch.finfo(query.dtype).min)
+    joined = join_sinks(self, query @ key.mT * 0.25 + lowest.triu(1))
+    return (joined - joined.max(-1, keepdim=True).values).softmax(-1)[..., :-1]
+
+
+def with_sinks_only(self: Attention, query: Tensor, key: Tensor,
+                    padding: Tensor) -> Tensor:
+    return join_sinks(self, query @ key.mT + self.bias).softmax(-1)[..., :-1]
+
+
 FUSED = [plain, einsum, scaled_query, decayed, hidden, first_visible, causal, wide,
-         flat, sharpened_after]
+         flat, sharpened_after, capped, capped_and_hidden, biased, biased_and_hidden,
+         biased_and_capped, biased_by_sequence, decayed_and_hidden, in_windows,
+         with_sinks, with_sinks_only]
 
 
 def capture(case: Scores, shared: int = 1, frozen: tuple[str, ...] = (),
@@ -140,8 +216,11 @@ def count(graph: Any, name: str) -> int:
 
 
 def attentions(graph: Any) -> tuple[int, int]:
-    backward = count(graph, "flash_attention_for_cpu_backward")
-    return count(graph, "flash_attention_for_cpu") - backward, backward
+    backward = count(graph, "attention_for_cpu_backward") + count(
+        graph, "attention_backward")
+    both = count(graph, "flash_attention_for_cpu") + count(
+        graph, "regather.attention") + count(graph, "regather.biased_attention")
+    return both - backward, backward
 
 
 def find_note(graph: Any) -> str:
@@ -265,12 +344,25 @@ def shown(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tenso
     return self.seen * (self.seen.sum() > 0)
 
 
-def capped(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
-    return (query @ key.mT).div(5).tanh().mul(5).softmax(-1)
+def bounded_mask(self: Attention, query: Tensor, key: Tensor,
+                 padding: Tensor) -> Tensor:
+    return ((query @ key.mT + self.bias) / 5).tanh().mul(5).softmax(-1)
 
 
-def biased(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
-    return (query @ key.mT + self.bias).softmax(-1)
+def bounded_twice(self: Attention, query: Tensor, key: Tensor,
+                  padding: Tensor) -> Tensor:
+    return (query @ key.mT).tanh().tanh().softmax(-1)
+
+
+def scaled_sinks(self: Attention, query: Tensor, key: Tensor,
+                 padding: Tensor) -> Tensor:
+    joined = join_sinks(self, query @ key.mT)
+    return (joined - joined.min(-1, keepdim=True).values).softmax(-1)[..., :-1]
+
+
+def biased_and_padded(self: Attention, query: Tensor, key: Tensor,
+                      padding: Tensor) -> Tensor:
+    return (query @ key.mT + self.bias + padding[:, None, None]).softmax(-1)
 
 
 def discouraged(self: Attention, query: Tensor, key: Tensor,
@@ -303,10 +395,11 @@ REFUSED = {
     hopeless: HIDES,
     dropped: "is applied to its probabilities|its probabilities are read by others",
     shown: "its probabilities are read by others",
-    capped: "'aten.tanh.default' is applied to its scores",
-    biased: "more than one node reads the gradient of its scores",
+    bounded_mask: "its mask is bounded with its scores",
+    bounded_twice: "'aten.tanh.default' is applied to its scores",
+    biased_and_padded: HIDES,
     discouraged: "scores are masked with -10000.0",
-    masked_twice: "it has two masks",
+    masked_twice: "two masks together might hide whole rows by a finite number",
     turned_around: "its masked scores are multiplied by -0.001",
     read_scores: "its scores are read by others|is applied to its probabilities",
 }
@@ -388,7 +481,7 @@ def across(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tens
     return (query @ key.mT).softmax(-2)
 
 
-@pytest.mark.parametrize("case", [across])
+@pytest.mark.parametrize("case", [across, scaled_sinks])
 def test_other_softmaxes_are_not_mentioned(case: Scores) -> None:
     graph = capture(case)
     assert attentions(graph) == (0, 0)

@@ -9,12 +9,17 @@
 |* For each batch element and head, with the head of K and V that it belongs  *|
 |* to:                                                                        *|
 |*                                                                            *|
-|*   S = scale * Q K^T + mask       -inf above the diagonal if it is causal   *|
+|*   S = scale * Q K^T              softcap * tanh(S / softcap) if capped     *|
+|*   S = S + mask                   -inf above the diagonal if it is causal   *|
 |*   O = softmax(S) V               zero in rows that are masked as a whole   *|
 |*   L = log(sum(exp(S)))           along the columns                         *|
 |*                                                                            *|
-|* and backward the gradients of Q, K and V for one of O. The scores are      *|
-|* computed block by block and never stored. All arithmetic is f32.           *|
+|* and backward the gradients of Q, K and V for one of O, and on request that *|
+|* of the mask. The scores are computed block by block and never stored. All  *|
+|* arithmetic is f32.                                                         *|
+|*                                                                            *|
+|* Blocks whose scores a mask lowers by 1e30 or more are left out, unless all *|
+|* that a row sees is so low: what is hidden adds nothing then.               *|
 |*                                                                            *|
 |* As for GEMMs, tasks and bits depend on the description      *|
 |* alone: not on strides, the number of threads or the machine.               *|
@@ -53,18 +58,25 @@ typedef struct rg_attention_desc {
   /** Of the elements of Q and K, and of those of V and O. */
   int64_t width, value_width;
   float scale;
+  /** Bounds scores before they are masked; 0 for none. */
+  float softcap;
   /** Nonzero: row i sees columns up to i. */
   int32_t causal;
   /** Nonzero: there is a mask, which is added to the scores. */
   int32_t masked;
   /** Nonzero: computes gradients. O and L are inputs then. */
   int32_t backward;
+  /** Nonzero, for backward with a mask of floats: computes the gradient of the
+   *  mask. */
+  int32_t mask_gradient;
   rg_attention_operand q, k, v, mask, o;
   /** f32, with strides of elements that are not used. Forward leaves it out if
    *  its buffer is -1. */
   rg_attention_operand l;
   /** Of O (an input), Q, K and V; for backward only. */
   rg_attention_operand grad_o, grad_q, grad_k, grad_v;
+  /** f32. With a stride of zero along the batch it is a sum over this. */
+  rg_attention_operand grad_mask;
 } rg_attention_desc;
 
 /** Attention that is ready to run. */

@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /** Changes whenever the layout or the meaning of a table does. */
-#define RG_PROGRAM_VERSION 5
+#define RG_PROGRAM_VERSION 6
 
 /** The symbol of the program in the shared object of a bundle. */
 #define RG_PROGRAM_SYMBOL "regather_program"

@@ -11,13 +11,15 @@
 //   scores[b, h, g, i, j] = scale * sum_e query[b, h, g, i, e] * key[b, h, j,
 //   e]
 //
-// masked, then a softmax along j gives the probabilities. The decomposition
-// holds all scores at once.
+// bounded, masked, then a softmax along j gives the probabilities. The
+// decomposition holds all scores at once.
 //
 //===----------------------------------------------------------------------===//
 
 #include "NodeBuilder.h"
 #include "StructuredOps.h"
+
+#include "regather/Dialect/TG/Nodes/AttentionTargets.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -33,6 +35,7 @@ struct AttentionArguments {
   Tensor mask;
   bool isCausal = false;
   double scale = 1;
+  std::optional<double> softcap;
   Type compute;
   /// Sizes: batch, heads of the key, groups, rows, columns, and the widths of
   /// query and value.
@@ -102,6 +105,7 @@ static FailureOr<AttentionArguments> getAttentionArguments(NodeArguments &args,
   if (!isa<FloatType>(query.getElementType()))
     return args.fail("query", "must hold floats");
   a.scale = args.getFloat("scale", 1 / std::sqrt(static_cast<double>(a.width)));
+  a.softcap = tg::getSoftcap(args);
   if (args.hasFailed() || (a.mask && failed(groupMask(args, b, a))))
     return failure();
   a.compute = getComputeType(query.getElementType());
@@ -109,17 +113,30 @@ static FailureOr<AttentionArguments> getAttentionArguments(NodeArguments &args,
   return a;
 }
 
-/// The scores, scaled and masked with -inf.
-static Tensor makeScores(B &b, const AttentionArguments &a) {
-  Tensor scores =
-      contract(b, a.query, {0, 1, 2, 3, 5}, a.key, {0, 1, 4, 5},
-               {a.batch, a.heads, a.groups, a.rows, a.columns, a.width});
-  SmallVector<Tensor> tensors = {scores};
+static Tensor multiplyKeys(B &b, const AttentionArguments &a) {
+  return contract(b, a.query, {0, 1, 2, 3, 5}, a.key, {0, 1, 4, 5},
+                  {a.batch, a.heads, a.groups, a.rows, a.columns, a.width});
+}
+
+/// tanh(scale / softcap * products).
+static Tensor makeTangents(B &b, const AttentionArguments &a, Tensor products) {
+  return pointwise(
+      b, a.getScoreShape(), a.compute, {products}, [&](B &b, ValueRange v) {
+        Value factor = makeConstant(b, a.compute, a.scale / *a.softcap);
+        return Value(math::TanhOp::create(b, mul(b, v[0], factor)));
+      });
+}
+
+/// The scores, scaled, bounded and masked with -inf. `products` are those of
+/// query and key, or, if scores are bounded, what the tangents are.
+static Tensor makeScores(B &b, const AttentionArguments &a, Tensor products) {
+  SmallVector<Tensor> tensors = {products};
   if (a.mask)
     tensors.push_back(a.mask);
   return pointwise(
       b, a.getScoreShape(), a.compute, tensors, [&](B &b, ValueRange v) {
-        Value score = mul(b, v[0], makeConstant(b, a.compute, a.scale));
+        double factor = a.softcap.value_or(a.scale);
+        Value score = mul(b, v[0], makeConstant(b, a.compute, factor));
         Value lowest = arith::ConstantOp::create(b, makeLowest(a.compute));
         if (a.mask && v[1].getType().isInteger(1))
           score = arith::SelectOp::create(b, v[1], score, lowest);
@@ -162,7 +179,10 @@ static LogicalResult buildAttention(NodeArguments &args, NodeBuilder &b) {
   FailureOr<AttentionArguments> a = getAttentionArguments(args, b);
   if (failed(a))
     return failure();
-  Tensor scores = makeScores(b, *a);
+  Tensor products = multiplyKeys(b, *a);
+  if (a->softcap)
+    products = makeTangents(b, *a, products);
+  Tensor scores = makeScores(b, *a, products);
   Tensor max = reduceMax(b, scores, 4);
   Tensor powers = makePowers(b, *a, scores, max);
   Tensor sum = reduceSum(b, powers, 4);
@@ -198,7 +218,8 @@ static LogicalResult buildAttention(NodeArguments &args, NodeBuilder &b) {
 // With p the probabilities and g the gradient of the output,
 //
 //   value:  sum over groups and rows of p * g
-//   scores: p * (g . value - g . output), times the scale
+//   mask:   p * (g . value - g . output), which may be summed over the batch
+//   scores: that times the scale and, with a bound, 1 - tangent^2
 //   query:  scores . key
 //   key:    sum over groups and rows of scores * query
 
@@ -234,6 +255,12 @@ static LogicalResult buildAttentionBackward(NodeArguments &args,
   Tensor logs = args.getTensor("logsumexp");
   if (failed(a) || args.hasFailed())
     return failure();
+  bool hasGradMask = args.getNode().getNumResults() > 3;
+  bool isFloatMask =
+      a->mask && isa<FloatType>(a->mask.getType().getElementType());
+  if (hasGradMask && !isFloatMask)
+    return args.fail("attn_mask", "must be a tensor of floats, of which there "
+                                  "is a gradient");
   int64_t queryHeads = a->heads * a->groups;
   SmallVector<int64_t> shape = {a->batch, queryHeads, a->rows, a->valueWidth};
   if (failed(args.expectShape("grad_out", grad, shape)) ||
@@ -245,25 +272,34 @@ static LogicalResult buildAttentionBackward(NodeArguments &args,
   logs = a->group(b, reshape(b, logs, {a->batch, queryHeads, a->rows, 1}));
   logs = convertTensor(b, logs, a->compute);
 
-  Tensor powers = makePowers(b, *a, makeScores(b, *a), logs);
-  if (a->mask && !a->mask.getType().getElementType().isInteger(1))
+  Tensor products = multiplyKeys(b, *a);
+  if (a->softcap)
+    products = makeTangents(b, *a, products);
+  Tensor powers = makePowers(b, *a, makeScores(b, *a, products), logs);
+  if (isFloatMask)
     powers = normalizeHidden(b, *a, powers, logs);
-  Tensor products =
+  Tensor outputs =
       pointwise(b, grad.getType().getShape(), a->compute, {grad, output},
                 [&](B &b, ValueRange v) {
                   return mul(b, convertElement(b, v[0], a->compute),
                              convertElement(b, v[1], a->compute));
                 });
-  Tensor along = reduceSum(b, products, 4);
+  Tensor along = reduceSum(b, outputs, 4);
   Tensor gradPowers = contract(
       b, grad, {0, 1, 2, 3, 5}, a->value, {0, 1, 4, 5},
       {a->batch, a->heads, a->groups, a->rows, a->columns, a->valueWidth});
-  Tensor gradScores =
-      pointwise(b, a->getScoreShape(), a->compute, {powers, gradPowers, along},
-                [&](B &b, ValueRange v) {
-                  Value value = mul(b, v[0], sub(b, v[1], v[2]));
-                  return mul(b, value, makeConstant(b, a->compute, a->scale));
-                });
+  SmallVector<Tensor> tensors = {powers, gradPowers, along};
+  if (a->softcap)
+    tensors.push_back(products);
+  Tensor gradScores = pointwise(
+      b, a->getScoreShape(), a->compute, tensors, [&](B &b, ValueRange v) {
+        Value value = mul(b, v[0], sub(b, v[1], v[2]));
+        value = mul(b, value, makeConstant(b, a->compute, a->scale));
+        if (!a->softcap)
+          return value;
+        Value one = makeConstant(b, a->compute, 1.0);
+        return mul(b, value, sub(b, one, mul(b, v[3], v[3])));
+      });
 
   Tensor gradQuery =
       contract(b, gradScores, {0, 1, 2, 3, 5}, a->key, {0, 1, 5, 4},
@@ -277,15 +313,30 @@ static LogicalResult buildAttentionBackward(NodeArguments &args,
   };
   Tensor gradKey = sumOverRows(gradScores, a->query, a->width);
   Tensor gradValue = sumOverRows(powers, grad, a->valueWidth);
-  return b.finish({convertTensor(b, gradQuery, b.getElement(0)),
-                   convertTensor(b, gradKey, b.getElement(1)),
-                   convertTensor(b, gradValue, b.getElement(2))});
+  SmallVector<Value> results = {convertTensor(b, gradQuery, b.getElement(0)),
+                                convertTensor(b, gradKey, b.getElement(1)),
+                                convertTensor(b, gradValue, b.getElement(2))};
+  if (hasGradMask) {
+    Tensor gradMasks = pointwise(
+        b, a->getScoreShape(), a->compute, {powers, gradPowers, along},
+        [&](B &b, ValueRange v) { return mul(b, v[0], sub(b, v[1], v[2])); });
+    auto type = cast<RankedTensorType>(args.getNode().getResult(3).getType());
+    bool isSum = type.getRank() == 4 && type.getDimSize(0) == 1;
+    Tensor gradMask = isSum ? reduceSum(b, gradMasks, 0) : gradMasks;
+    gradMask = reshape(b, gradMask,
+                       {isSum ? 1 : a->batch, queryHeads, a->rows, a->columns});
+    results.push_back(convertTensor(b, gradMask, b.getElement(3)));
+  }
+  return b.finish(results);
 }
 
 void regather::nodes::addAttentionBuilders(BuilderTable &table) {
   table.add({Operator::AtenScaledDotProductAttention,
-             Operator::AtenScaledDotProductFlashAttentionForCpu},
+             Operator::AtenScaledDotProductFlashAttentionForCpu,
+             Operator::RegatherAttention},
             buildAttention);
-  table.add(Operator::AtenScaledDotProductFlashAttentionForCpuBackward,
+  table.add({Operator::AtenScaledDotProductFlashAttentionForCpuBackward,
+             Operator::RegatherAttentionBackward,
+             Operator::RegatherBiasedAttentionBackward},
             buildAttentionBackward);
 }

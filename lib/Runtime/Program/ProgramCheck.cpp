@@ -208,7 +208,7 @@ bool Checker::checkBuffers(const rg_instruction &instruction,
     const rg_attention_desc &call = program.attentions[instruction.index];
     for (const rg_attention_operand *operand :
          {&call.q, &call.k, &call.v, &call.mask, &call.o, &call.grad_o,
-          &call.grad_q, &call.grad_k, &call.grad_v})
+          &call.grad_q, &call.grad_k, &call.grad_v, &call.grad_mask})
       add(operand->buffer);
     // Forward need not write logarithms.
     if (call.backward || call.l.buffer != -1)

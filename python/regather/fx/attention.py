@@ -5,8 +5,9 @@ arithmetic out. Here every call that the CPU's flash operator accepts becomes
 ``aten._scaled_dot_product_flash_attention_for_cpu``; that operator takes
 fewer key and value heads than query heads, so grouped queries need no
 repetition. It takes heads of one width: where those of query and value differ,
-zeros fill the narrower ones, which add nothing. Other calls (dropout, a mask
-that is trained, tensors that are not of rank 4) keep PyTorch's arithmetic.
+zeros fill the narrower ones, which add nothing. Backward of a mask that is trained
+is an operator of ours. Other calls (dropout, tensors that are not of rank 4) keep
+PyTorch's arithmetic.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from regather.fx.attention_operators import BIASED_BACKWARD
 from regather.fx.private import FLASH
 
 _PUBLIC = torch.nn.functional.scaled_dot_product_attention
@@ -65,7 +67,7 @@ def _attention(
     if heads % shared or (heads != shared and not enable_gqa):
         return None
     if attn_mask is not None:
-        if is_causal or attn_mask.requires_grad or attn_mask.dim() not in (2, 4):
+        if is_causal or attn_mask.dim() not in (2, 4):
             return None
         if attn_mask.dtype == torch.bool:
             attn_mask = torch.zeros_like(attn_mask, dtype=query.dtype).masked_fill(
@@ -78,10 +80,38 @@ def _attention(
         both = max(width, query.shape[3])
         query, key, value = (_widen(tensor, both)
                              for tensor in (query, key, value))
-    result: torch.Tensor = FLASH(
-        query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale
-    )[0]
+    result: torch.Tensor
+    if attn_mask is not None and attn_mask.requires_grad:
+        result = _Biased.apply(query, key, value, attn_mask, scale)
+    else:
+        result = FLASH(
+            query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale
+        )[0]
     return result if result.shape[3] == width else result[..., :width]
+
+
+class _Biased(torch.autograd.Function):
+    """Attention whose mask has a gradient."""
+
+    @staticmethod
+    def forward(context: Any, query: torch.Tensor, key: torch.Tensor,
+                value: torch.Tensor, mask: torch.Tensor, scale: float | None
+                ) -> torch.Tensor:
+        result: torch.Tensor
+        result, sums = FLASH(query, key, value, 0.0, False, attn_mask=mask,
+                             scale=scale)
+        context.save_for_backward(query, key, value, mask, result, sums)
+        context.scale = scale
+        return result
+
+    @staticmethod
+    def backward(context: Any, gradient: torch.Tensor) -> Any:
+        query, key, value, mask, result, sums = context.saved_tensors
+        *others, of_mask = BIASED_BACKWARD(
+            gradient, query, key, value, result, sums, 0.0, False, attn_mask=mask,
+            scale=context.scale)
+        of_mask = of_mask.sum_to_size(mask.shape).to(mask.dtype)
+        return (*others, of_mask, None)
 
 
 def _widen(tensor: torch.Tensor, width: int) -> torch.Tensor:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch.fx import Node
 
-from regather.fx.attention_nodes import Maker, dtype_of, shape_of
+from regather.fx.attention_biases import UsualNumbers
+from regather.fx.attention_nodes import Maker, Refused, dtype_of, shape_of
 from regather.fx.evaluate import Evaluator
 from regather.fx.position_masks import LOWEST, Known, PositionMasks
 from regather.fx.private import FLASH, unset_fake_temporarily
@@ -17,42 +19,71 @@ from regather.fx.private import FLASH, unset_fake_temporarily
 _aten = torch.ops.aten
 
 
-class Refused(Exception):
-    """A chain is attention, but not one that can be replaced."""
-
-
 @dataclass(frozen=True)
 class Mask:
-    """What is added to scores: ``tensor``, or ``value`` where that is ``hidden``
-    and nothing elsewhere; times ``factor``, since scores may be scaled behind
-    it."""
+    """What is added to scores of the shape ``place``: ``tensor``, or ``value``
+    where that is ``hidden`` and nothing elsewhere; times ``factor``, since scores
+    may be scaled behind it."""
 
     tensor: Node
     hidden: bool | None = None
     value: float = 0.0
     factor: float = 1.0
+    place: tuple[int, ...] = ()
 
-    def make(self, made: Maker, scores: Node, dtype: torch.dtype) -> Node:
-        """With four dimensions, for scores of a softmax."""
-        mask, rank = self.tensor, len(shape_of(scores))
+    def make(self, made: Maker, sizes: list[int], dtype: torch.dtype) -> Node:
+        """With four dimensions, for scores of these ``sizes``."""
+        mask = self.tensor
         if self.hidden is not None:
             zero, value = (made.call(_aten.full.default, ([], number), {
-                "dtype": dtype_of(scores), "layout": torch.strided,
-                "device": scores.meta["val"].device, "pin_memory": False})
+                "dtype": dtype, "layout": torch.strided,
+                "device": mask.meta["val"].device, "pin_memory": False})
                 for number in (0.0, self.value * self.factor))
             both = (value, zero) if self.hidden else (zero, value)
             mask = made.call(_aten.where.self, (mask, *both))
         elif self.factor != 1:
             mask = made.call(_aten.mul.Tensor, (mask, self.factor))
+        return self._fit(mask, made, sizes)
+
+    def _fit(self, mask: Node, made: Maker, sizes: list[int]) -> Node:
         shape = shape_of(mask)
-        shape = [1] * (rank - len(shape)) + shape
-        if rank == 3:
-            shape.insert(1, 1)
-        if shape != shape_of(mask):
-            mask = made.call(_aten.view.default, (made.contiguous(mask), shape))
-        if dtype_of(mask) not in (dtype, torch.float32):
-            mask = made.call(_aten._to_copy.default, (mask,), {"dtype": dtype})
+        shape = [1] * (len(self.place) - len(shape)) + shape
+        outer = list(self.place[:-2])
+        if outer == sizes[:2]:
+            fitting = shape
+        elif all(size == 1 for size in shape[:-2]):
+            fitting = [1, 1, *shape[-2:]]
+        elif outer[-1] == sizes[1] and len(outer) > 1 and shape[-3] == 1:
+            # The same for all heads, for each of several parts of the batch.
+            fitting = [sizes[0], 1, *shape[-2:]]
+            shape = [*outer[:-1], *shape[-3:]]
+        else:
+            fitting = [*sizes[:2], *shape[-2:]]
+            shape = [*outer, *shape[-2:]]
+        if math.prod(shape) != math.prod(shape_of(mask)):
+            mask = made.call(_aten.expand.default, (mask, shape))
+        if fitting != shape_of(mask):
+            mask = made.call(_aten.view.default, (made.contiguous(mask), fitting))
         return mask
+
+
+def _terms_of(mask: Mask) -> list[Mask]:
+    """Masks that together add what ``mask`` does."""
+    terms, found = [mask.tensor], []
+    while terms and mask.hidden is None:
+        node = terms.pop()
+        if node.target is _aten.add.Tensor and not node.kwargs and all(
+                isinstance(arg, Node) for arg in node.args):
+            terms += reversed(node.args)
+        else:
+            found.append(replace(mask, tensor=node))
+        if len(found) + len(terms) > _MOST_TERMS:
+            return [mask]
+    return found or [mask]
+
+
+# Of a sum that is a mask.
+_MOST_TERMS = 8
 
 
 def _make_shared(known: Known, mask: Node) -> Node:
@@ -93,20 +124,34 @@ def _make_shared(known: Known, mask: Node) -> Node:
 class Masks:
     """Masks of a graph, each of which is made and looked at once."""
 
-    def __init__(self, constants: Mapping[Node, torch.Tensor]) -> None:
+    def __init__(self, constants: Mapping[Node, torch.Tensor],
+                 parameters: Set[Node] = frozenset()) -> None:
+        self._usual = UsualNumbers(parameters)
         self._evaluator = Evaluator(constants.get)
         self._positions = PositionMasks()
-        self._made: dict[tuple[Mask, int, torch.dtype], Node] = {}
+        self._made: dict[tuple[Any, ...], Node] = {}
         # What a mask that depends on nothing adds, in the shape of its tensor.
         self._values: dict[Mask, torch.Tensor | None] = {}
         self._shared: dict[Node, Node] = {}
 
-    def make(self, mask: Mask, made: Maker, scores: Node, dtype: torch.dtype
-             ) -> Node:
-        key = mask, len(shape_of(scores)), dtype
+    def make(self, masks: Sequence[Mask], made: Maker, sizes: list[int],
+             scores: torch.dtype, dtype: torch.dtype) -> Node:
+        """What ``masks`` add to scores of these ``sizes``, for operands of type
+        ``dtype``. Numbers that take the place of scores have the type of
+        ``scores``."""
+        key = (*masks, *sizes[:2], scores, dtype)
         if key not in self._made:
-            mask = replace(mask, tensor=self._share(mask.tensor))
-            self._made[key] = mask.make(made, scores, dtype)
+            total: Node | None = None
+            for mask in masks:
+                mask = replace(mask, tensor=self._share(mask.tensor))
+                node = mask.make(made, sizes, scores)
+                total = node if total is None else made.call(
+                    _aten.add.Tensor, (total, node))
+            assert total is not None
+            if dtype_of(total) not in (dtype, torch.float32):
+                total = made.call(_aten._to_copy.default, (total,),
+                                  {"dtype": dtype})
+            self._made[key] = total
         return self._made[key]
 
     def _share(self, mask: Node) -> Node:
@@ -150,20 +195,56 @@ class Masks:
             self._values[mask] = value
         return self._values[mask]
 
-    def check(self, mask: Mask | None) -> None:
-        """Raises ``Refused`` for a mask of which a row may be hidden as a whole
-        by finite numbers."""
-        if mask is None or mask.hidden is not None and mask.value == -math.inf:
-            return
-        if self._hides_later(mask):
-            return
+    def _hides_nothing(self, mask: Mask) -> bool:
+        if mask.hidden is not None:
+            return False
+        if self._usual.has(mask.tensor):
+            return True
         value = self._evaluate(mask)
         with unset_fake_temporarily():
-            if value is not None and bool((value > LOWEST).any(-1).all()):
-                return
-        raise Refused("its mask might hide whole rows by a finite number")
+            return value is not None and bool((value > LOWEST).all())
 
-    def are_causal(self, mask: Mask, sizes: list[int]) -> bool:
+    def _is_infinite(self, mask: Mask) -> bool:
+        return mask.hidden is not None and mask.value == -math.inf
+
+    def check(self, masks: Sequence[Mask]) -> None:
+        """Raises ``Refused`` if a row may be hidden as a whole by finite
+        numbers."""
+        hiding = [term for mask in masks for term in _terms_of(mask)
+                  if not self._hides_nothing(term)]
+        if all(self._is_infinite(mask) for mask in hiding):
+            return
+        if len(hiding) == 1:
+            if self._hides_later(hiding[0]):
+                return
+            value = self._evaluate(hiding[0])
+            with unset_fake_temporarily():
+                if value is not None and bool((value > LOWEST).any(-1).all()):
+                    return
+            raise Refused("its mask might hide whole rows by a finite number")
+        raise Refused("two masks together might hide whole rows by a finite number")
+
+    def find_causal(self, masks: Sequence[Mask], sizes: list[int]
+                    ) -> tuple[list[Mask], bool]:
+        """The masks without those that hide just what comes later, and whether
+        there are any; and without those that are zero."""
+        kept: list[Mask] = []
+        is_causal = False
+        for mask in masks:
+            terms = _terms_of(mask)
+            causal = [self._is_causal(term, sizes) for term in terms]
+            is_causal |= any(causal)
+            left = [term for term, is_so in zip(terms, causal)
+                    if not is_so and not self._is_zero(term)]
+            kept += [mask] if len(left) == len(terms) else left
+        return kept, is_causal
+
+    def _is_zero(self, mask: Mask) -> bool:
+        value = None if mask.hidden is not None else self._evaluate(mask)
+        with unset_fake_temporarily():
+            return value is not None and not bool(value.any())
+
+    def _is_causal(self, mask: Mask, sizes: list[int]) -> bool:
         """Whether a mask depends on nothing and hides just what comes later."""
         if self._hides_later(mask):
             return sizes[0] == sizes[1]
@@ -175,4 +256,4 @@ class Masks:
             return bool(torch.where(later, value <= LOWEST, value == 0).all())
 
 
-__all__ = ["Mask", "Masks", "Refused"]
+__all__ = ["Mask", "Masks"]

@@ -12,8 +12,21 @@ from torch.fx import Node
 from regather.fx.private import rename
 
 _aten = torch.ops.aten
+BMM = _aten.bmm.default
 VIEWS = {_aten.view.default, _aten._unsafe_view.default}
 COPIES = {_aten.clone.default, _aten.expand.default}
+_UNIT_DIMENSIONS = {_aten.unsqueeze.default, _aten.squeeze.dim, _aten.squeeze.dims}
+_CONSTANTS = {_aten.full.default, _aten.scalar_tensor.default}
+# How far from a softmax the products of an attention are looked for.
+REACH = 12
+
+
+class Refused(Exception):
+    """A chain is attention, but not one that can be replaced."""
+
+
+class Other(Exception):
+    """A softmax is not that of attention."""
 
 
 def shape_of(node: Node) -> list[int]:
@@ -30,12 +43,110 @@ def is_copy(node: Node) -> bool:
     return node.target in COPIES and shape_of(node) == shape_of(node.args[0])
 
 
-class Maker:
-    """Makes nodes in front of one, with what is known of it."""
+def size_of(node: Node) -> int:
+    """Elements of the first result."""
+    value = node.meta.get("val")
+    if isinstance(value, tuple | list) and value:
+        value = value[0]
+    return value.numel() if isinstance(value, torch.Tensor) else -1
 
-    def __init__(self, before: Node) -> None:
-        self._before = before
-        self._device = before.meta["val"].device
+
+def number_of(value: Any) -> float | None:
+    """A constant, as a number or as a tensor of one element."""
+    if isinstance(value, int | float):
+        return float(value)
+    if isinstance(value, Node) and value.target in _CONSTANTS:
+        number = value.args[value.target is _aten.full.default]
+        if isinstance(number, int | float) and value.meta["val"].numel() == 1:
+            return float(number)
+    return None
+
+
+def is_view(node: Node) -> bool:
+    """Whether a node gives the elements of its operand in their order. Einsum
+    moves dimensions of size 1."""
+    if node.target is _aten.permute.default:
+        sizes = shape_of(node.args[0])
+        moved = [d % len(sizes) for d in node.args[1] if sizes[d] != 1]
+        return moved == sorted(moved)
+    return node.target in VIEWS or node.target in _UNIT_DIMENSIONS
+
+
+def is_cast(node: Node) -> bool:
+    return (node.target is _aten._to_copy.default
+            and node.meta["val"].is_floating_point()
+            and node.args[0].meta["val"].is_floating_point())
+
+
+def keeps_elements(node: Node) -> bool:
+    """Whether a node gives the elements of its operand, up to rounding."""
+    return is_view(node) or is_copy(node) or is_cast(node)
+
+
+def is_transposed(node: Any, of: Node) -> bool:
+    """Whether ``node`` is ``of`` with its last two of three dimensions swapped."""
+    if not isinstance(node, Node) or not node.args or node.args[0] is not of:
+        return False
+    if node.target is _aten.permute.default:
+        return [d % 3 for d in node.args[1]] == [0, 2, 1]
+    return (node.target is _aten.transpose.int
+            and {d % 3 for d in node.args[1:3]} == {1, 2})
+
+
+def find_factor(node: Node, operand: Node) -> float | None:
+    """By what a node multiplies an operand, if it is a constant."""
+    if node.kwargs or len(node.args) != 2:
+        return None
+    if node.target in (_aten.mul.Tensor, _aten.mul.Scalar):
+        other = node.args[1] if node.args[0] is operand else node.args[0]
+        return number_of(other)
+    if node.target in (_aten.div.Tensor, _aten.div.Scalar) and (
+            node.args[0] is operand):
+        number = number_of(node.args[1])
+        return None if not number else 1 / number
+    return None
+
+
+def leads_to_product(node: Node) -> bool:
+    """Whether a product of matrices makes what ``node`` makes elementwise."""
+    for _ in range(REACH):
+        if node.target is BMM:
+            return True
+        operands = [n for n in node.all_input_nodes if size_of(n) == size_of(node)]
+        if not operands:
+            return False
+        node = operands[0]
+    return False
+
+
+def reaches_product(node: Node) -> bool:
+    """Whether a product of matrices reads what is made of ``node``
+    elementwise."""
+    size = size_of(node)
+    nodes = [node]
+    for _ in range(REACH):
+        readers = dict.fromkeys(user for node in nodes for user in node.users)
+        if any(user.target is BMM for user in readers):
+            return True
+        nodes = [user for user in readers if size_of(user) == size]
+    return False
+
+
+def only_user(node: Node, what: str) -> Node:
+    """The only node that reads ``node``."""
+    users = list(node.users)
+    if len(users) != 1:
+        raise Refused(f"more than one node reads {what}"
+                       if users else f"nothing reads {what}")
+    return users[0]
+
+
+class Maker:
+    """Makes nodes in front of one, or of ``before``, with what is known of it."""
+
+    def __init__(self, model: Node, before: Node | None = None) -> None:
+        self._model, self._before = model, before or model
+        self._device = model.meta["val"].device
 
     def call(self, target: Callable[..., Any], args: tuple[Any, ...],
              kwargs: dict[str, Any] | None = None) -> Node:
@@ -45,10 +156,10 @@ class Maker:
             node = graph.call_function(target, args, kwargs)
         # As the tracer calls it.
         rename(node, getattr(target, "overloadpacket", target).__name__)
-        node.meta = dict(self._before.meta)
+        node.meta = dict(self._model.meta)
         # Of AOTAutograd: it is about the value of the other node.
         node.meta.pop("tensor_meta", None)
-        mode = self._before.meta["val"].fake_mode
+        mode = self._model.meta["val"].fake_mode
 
         def fake(operand: Node) -> Any:
             value = operand.meta["val"]
@@ -119,4 +230,7 @@ class Maker:
             old.replace_all_uses_with(flat)
 
 
-__all__ = ["COPIES", "VIEWS", "Maker", "dtype_of", "is_copy", "shape_of"]
+__all__ = ["BMM", "COPIES", "VIEWS", "Maker", "Other", "Refused", "dtype_of",
+           "find_factor", "is_cast", "is_copy", "is_transposed", "is_view",
+           "keeps_elements", "leads_to_product", "number_of", "only_user",
+           "reaches_product", "shape_of", "size_of"]

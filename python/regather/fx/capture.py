@@ -89,7 +89,9 @@ def capture_step(
     constants = cleanup.clean(traced.module)
     fused = 0
     if step.fuse_attention:
-        fused, said = fuse_attention(traced.module.graph, dict(constants))
+        fused, said = fuse_attention(
+            traced.module.graph, dict(constants),
+            frozenset(placeholders(traced.module)[:len(traced.parameters)]))
         notes += said
         cleanup.erase_dead(traced.module.graph)
     cleanup.check(traced.module.graph)

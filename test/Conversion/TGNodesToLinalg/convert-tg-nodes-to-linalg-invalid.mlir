@@ -363,3 +363,25 @@ func.func @system_from_the_right(%a: tensor<3x3xf32>, %b: tensor<3x2xf32>) -> te
   %0 = tg.node "aten.linalg_solve_triangular.default"(%a, %b) kwargs {upper = true, left = false} : (tensor<3x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
   return %0 : tensor<3x2xf32>
 }
+
+// -----
+
+func.func @softcap(%q: tensor<1x1x2x2xf32>) -> tensor<1x1x2x2xf32> {
+  // expected-error@+1 {{"regather.attention.default": argument "softcap" must be a positive number}}
+  %0:2 = tg.node "regather.attention.default"(%q, %q, %q)
+      args [#tg.operand<0>, #tg.operand<1>, #tg.operand<2>]
+      kwargs {softcap = -1.000000e+00}
+      : (tensor<1x1x2x2xf32>, tensor<1x1x2x2xf32>, tensor<1x1x2x2xf32>) -> (tensor<1x1x2x2xf32>, tensor<1x1x2xf32>)
+  return %0#0 : tensor<1x1x2x2xf32>
+}
+
+// -----
+
+func.func @gradient_of_no_mask(%q: tensor<1x1x2x2xf32>, %l: tensor<1x1x2xf32>) -> tensor<1x1x2x2xf32> {
+  // expected-error@+1 {{"regather.biased_attention_backward.default": argument "attn_mask" must be a tensor of floats, of which there is a gradient}}
+  %0:4 = tg.node "regather.biased_attention_backward.default"(%q, %q, %q, %q, %q, %l)
+      args [#tg.operand<0>, #tg.operand<1>, #tg.operand<2>, #tg.operand<3>, #tg.operand<4>, #tg.operand<5>, 0.0, false]
+      : (tensor<1x1x2x2xf32>, tensor<1x1x2x2xf32>, tensor<1x1x2x2xf32>, tensor<1x1x2x2xf32>, tensor<1x1x2x2xf32>, tensor<1x1x2xf32>)
+      -> (tensor<1x1x2x2xf32>, tensor<1x1x2x2xf32>, tensor<1x1x2x2xf32>, tensor<1x1x2x2xf32>)
+  return %0#3 : tensor<1x1x2x2xf32>
+}

@@ -117,10 +117,10 @@ LogicalResult GemmAttr::verify(EmitError emitError, int64_t m, int64_t n,
 LogicalResult AttentionAttr::verify(
     EmitError emitError, int64_t batch, int64_t heads, int64_t groups,
     int64_t rows, int64_t columns, int64_t width, int64_t valueWidth,
-    FloatAttr scale, bool /*causal*/, BufferViewAttr q, BufferViewAttr k,
-    BufferViewAttr v, BufferViewAttr mask, BufferViewAttr o, BufferViewAttr l,
-    BufferViewAttr gradO, BufferViewAttr gradQ, BufferViewAttr gradK,
-    BufferViewAttr gradV) {
+    FloatAttr scale, FloatAttr softcap, bool /*causal*/, BufferViewAttr q,
+    BufferViewAttr k, BufferViewAttr v, BufferViewAttr mask, BufferViewAttr o,
+    BufferViewAttr l, BufferViewAttr gradO, BufferViewAttr gradQ,
+    BufferViewAttr gradK, BufferViewAttr gradV, BufferViewAttr gradMask) {
   if (failed(verifySizes(emitError,
                          {batch, heads, rows, columns, width, valueWidth})))
     return failure();
@@ -136,10 +136,20 @@ LogicalResult AttentionAttr::verify(
                          << " 'grad_o'";
   if (gradO && !l)
     return emitError() << "expects 'l' beside 'grad_o'";
+  if (gradMask && (!gradO || !mask))
+    return emitError() << "expects 'mask' and 'grad_o' beside 'grad_mask'";
+  if (softcap && (failed(verifyFactor(emitError, "softcap", softcap))))
+    return failure();
+  if (softcap &&
+      !(softcap.getValue().isFinite() && softcap.getValueAsDouble() > 0))
+    return emitError() << "expects a finite, positive 'softcap', got "
+                       << softcap.getValueAsDouble();
   std::pair<StringRef, BufferViewAttr> views[] = {
-      {"q", q},          {"k", k},          {"v", v},
-      {"mask", mask},    {"o", o},          {"grad_o", gradO},
-      {"grad_q", gradQ}, {"grad_k", gradK}, {"grad_v", gradV}};
+      {"q", q},          {"k", k},
+      {"v", v},          {"mask", mask},
+      {"o", o},          {"grad_o", gradO},
+      {"grad_q", gradQ}, {"grad_k", gradK},
+      {"grad_v", gradV}, {"grad_mask", gradMask}};
   for (auto [name, view] : views)
     if (failed(verifyRank(emitError, name, view, 4)))
       return failure();
@@ -187,12 +197,16 @@ LogicalResult AttentionAttr::verifyBuffers(EmitError emitError,
   SmallVector<int64_t> scores = {getBatch(), getHeads(), getRows(),
                                  getColumns()};
   ArrayRef<int64_t> l = ArrayRef(o).drop_back();
+  SmallVector<int64_t> ofMask = scores;
+  if (getGradMask() && getGradMask().getStrides()[0] == 0)
+    ofMask[0] = 1;
   BufferVerifier verifier(emitError, type);
   if (failed(verifier.verifyRead("q", getQ(), q)) ||
       failed(verifier.verifyRead("k", getK(), k)) ||
       failed(verifier.verifyRead("v", getV(), v)) ||
       failed(verifier.verifyRead("mask", getMask(), scores,
-                                 Elements::FloatOrLogical)))
+                                 getGradMask() ? Elements::Float
+                                               : Elements::FloatOrLogical)))
     return failure();
   if (isBackward()) {
     if (failed(verifier.verifyRead("o", getO(), o)) ||
@@ -200,7 +214,9 @@ LogicalResult AttentionAttr::verifyBuffers(EmitError emitError,
         failed(verifier.verifyRead("grad_o", getGradO(), o)) ||
         failed(verifier.verifyWritten("grad_q", getGradQ(), q)) ||
         failed(verifier.verifyWritten("grad_k", getGradK(), k)) ||
-        failed(verifier.verifyWritten("grad_v", getGradV(), v)))
+        failed(verifier.verifyWritten("grad_v", getGradV(), v)) ||
+        failed(verifier.verifyWritten("grad_mask", getGradMask(), ofMask,
+                                      Elements::F32)))
       return failure();
   } else if (failed(verifier.verifyWritten("o", getO(), o)) ||
              failed(verifier.verifyWritten("l", getL(), l, Elements::F32))) {

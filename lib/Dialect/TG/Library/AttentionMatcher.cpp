@@ -40,8 +40,9 @@ private:
   int64_t batch = 0, heads = 0, groups = 1, rows = 0, columns = 0;
   int64_t width = 0, valueWidth = 0;
   float scale = 1;
-  bool isCausal = false, isBackward = false;
-  BufferViewAttr q, k, v, mask, o, l, gradO, gradQ, gradK, gradV;
+  std::optional<double> softcap;
+  bool isCausal = false, isBackward = false, hasGradMask = false;
+  BufferViewAttr q, k, v, mask, o, l, gradO, gradQ, gradK, gradV, gradMask;
 };
 } // namespace
 
@@ -82,6 +83,12 @@ bool AttentionMatcher::readSizes(NodeArguments &args) {
   isCausal = args.getBool("is_causal", false);
   scale = static_cast<float>(
       args.getFloat("scale", 1 / std::sqrt(static_cast<double>(width))));
+  softcap = getSoftcap(args);
+  if (softcap) {
+    auto rounded = static_cast<float>(*softcap);
+    if (!std::isfinite(rounded) || rounded == 0)
+      return fail(kNoRoutine);
+  }
   if (args.getFloat("dropout_p", 0.0) != 0)
     return fail("the library has no dropout");
   return !args.hasFailed() || fail(kNoRoutine);
@@ -103,6 +110,9 @@ bool AttentionMatcher::readNode(NodeOp op) {
       return false;
   if (isAttentionBackward(target)) {
     isBackward = true;
+    hasGradMask = hasMaskGradient(target);
+    if (hasGradMask && !mask)
+      return fail(kNoRoutine);
     int64_t outputShape[] = {batch, heads, rows, valueWidth};
     Tensor logs = args.getTensor("logsumexp");
     if (args.hasFailed() || !logs.getType().getElementType().isF32() ||
@@ -125,12 +135,16 @@ bool AttentionMatcher::addOutput(unsigned number, Value output) {
   NodeOp node = views.getNode();
   auto type = cast<RankedTensorType>(node.getResult(*result).getType());
   BufferViewAttr *forward[] = {&o, &l};
-  BufferViewAttr *backward[] = {&gradQ, &gradK, &gradV};
+  BufferViewAttr *backward[] = {&gradQ, &gradK, &gradV, &gradMask};
   ArrayRef<BufferViewAttr *> results =
       isBackward ? ArrayRef(backward) : ArrayRef(forward);
   // Shapes are those of what has the gradient, or of the query.
   SmallVector<int64_t> shape = {batch, heads, rows, valueWidth};
-  if (isBackward)
+  bool isGradMask = isBackward && *result == 3;
+  if (isGradMask)
+    shape = {type.getRank() == 4 && type.getDimSize(0) == batch ? batch : 1,
+             heads, rows, columns};
+  else if (isBackward)
     shape = llvm::to_vector(
         cast<RankedTensorType>(node.getInputs()[*result + 1].getType())
             .getShape());
@@ -138,9 +152,16 @@ bool AttentionMatcher::addOutput(unsigned number, Value output) {
     shape.pop_back();
   if (type.getShape() != ArrayRef(shape))
     return fail("the shapes do not fit each other");
-  if (!isBackward && *result == 1 && !type.getElementType().isF32())
+  bool isOfF32 = *result == (isBackward ? 3 : 1);
+  if (isOfF32 && !type.getElementType().isF32())
     return fail(kNoRoutine);
   *results[*result] = views.describeOutput(*view, number);
+  // A sum over the batch.
+  if (isGradMask && shape[0] != batch)
+    gradMask = BufferViewAttr::get(
+        gradMask.getContext(), gradMask.getBuffer(), gradMask.getOffset(),
+        {0, gradMask.getStrides()[1], gradMask.getStrides()[2],
+         gradMask.getStrides()[3]});
   return checkElement(output);
 }
 
@@ -149,7 +170,9 @@ AttentionAttr AttentionMatcher::getCall() const {
   return AttentionAttr::get(
       context, batch, heads, groups, rows, columns, width, valueWidth,
       FloatAttr::get(Float32Type::get(context), static_cast<double>(scale)),
-      isCausal, q, k, v, mask, o, l, gradO, gradQ, gradK, gradV);
+      softcap ? FloatAttr::get(Float32Type::get(context), *softcap)
+              : FloatAttr(),
+      isCausal, q, k, v, mask, o, l, gradO, gradQ, gradK, gradV, gradMask);
 }
 
 LibraryMatch<AttentionAttr> AttentionMatcher::match(ArrayRef<Operation *> ops,
@@ -161,7 +184,7 @@ LibraryMatch<AttentionAttr> AttentionMatcher::match(ArrayRef<Operation *> ops,
   for (Value output : outputs)
     if (!given.insert(*views.getResult(output)).second)
       return {nullptr, "a result is given twice"};
-  unsigned needed = isBackward ? 3 : 1;
+  unsigned needed = isBackward ? (hasGradMask ? 4 : 3) : 1;
   for (unsigned result = 0; result < needed; ++result)
     if (!given.contains(result))
       return {nullptr, "a result is missing"};

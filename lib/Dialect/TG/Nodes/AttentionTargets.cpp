@@ -8,7 +8,7 @@
 
 #include "regather/Dialect/TG/Nodes/AttentionTargets.h"
 
-#include "regather/Dialect/TG/Nodes/NodeArguments.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace regather::tg;
@@ -25,6 +25,21 @@ std::optional<NodeTarget> regather::tg::findAttentionTarget(Operation *op) {
 
 bool regather::tg::isAttentionBackward(NodeTarget target) {
   return getInfo(getInfo(target).op).cost == CostClass::AttentionBackward;
+}
+
+bool regather::tg::hasMaskGradient(NodeTarget target) {
+  return getInfo(target).op == NodeOperator::RegatherBiasedAttentionBackward;
+}
+
+std::optional<double> regather::tg::getSoftcap(nodes::NodeArguments &args) {
+  if (!llvm::is_contained(args.getNames(), "softcap") || !args.has("softcap"))
+    return std::nullopt;
+  double softcap = args.getFloat("softcap");
+  if (!(softcap > 0) || !std::isfinite(softcap)) {
+    (void)args.fail("softcap", "must be a positive number");
+    return std::nullopt;
+  }
+  return softcap;
 }
 
 bool regather::tg::isCausalAttention(Operation *op) {

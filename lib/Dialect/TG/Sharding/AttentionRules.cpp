@@ -96,10 +96,13 @@ static void buildAttention(NodeRuleBuilder &b) {
     b.addLinear({"value"});
 }
 
-/// The gradients of key and value are sums over groups and rows.
+/// The gradients of key and value are sums over groups and rows; that of the
+/// mask, where there is one, may be a sum over the batch.
 static void buildAttentionBackward(NodeRuleBuilder &b) {
-  FailureOr<AttentionFactors> factors =
-      addHeads(b, FactorKind::Parallel, FactorKind::Sum);
+  bool hasMask = b.rule.results.size() > 3;
+  bool sumsBatch = hasMask && b.getResultShape(3)[0] == 1;
+  FailureOr<AttentionFactors> factors = addHeads(
+      b, sumsBatch ? FactorKind::Sum : FactorKind::Parallel, FactorKind::Sum);
   if (failed(factors))
     return;
   setInputs(b, *factors);
@@ -107,13 +110,20 @@ static void buildAttentionBackward(NodeRuleBuilder &b) {
                                getKeys(*factors), getValues(*factors)};
   for (unsigned i = 0; i < b.rule.results.size() && i < 3; ++i)
     b.setResult(gradients[i], i);
+  if (hasMask)
+    b.setResult({sumsBatch ? DimFactors() : factors->batch, factors->queryHeads,
+                 factors->rows, factors->columns},
+                3);
   b.addLinear({"grad_out"});
 }
 
 void regather::tg::sharding::addAttentionRules(NodeRuleTable &table) {
   table.add({Operator::AtenScaledDotProductAttention,
-             Operator::AtenScaledDotProductFlashAttentionForCpu},
+             Operator::AtenScaledDotProductFlashAttentionForCpu,
+             Operator::RegatherAttention},
             {buildAttention});
-  table.add(Operator::AtenScaledDotProductFlashAttentionForCpuBackward,
+  table.add({Operator::AtenScaledDotProductFlashAttentionForCpuBackward,
+             Operator::RegatherAttentionBackward,
+             Operator::RegatherBiasedAttentionBackward},
             {buildAttentionBackward});
 }

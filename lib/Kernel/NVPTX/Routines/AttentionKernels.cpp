@@ -25,6 +25,9 @@ LogicalResult nvptx::buildAttentionKernels(const rg_attention_desc &desc,
                        desc.width, desc.value_width})
     if (size == 0)
       return module.emitError() << "attention has nothing to compute";
+  if (desc.softcap != 0 || desc.mask_gradient)
+    return module.emitError() << "there are no kernels for attention with a "
+                                 "bound of scores or the gradient of a mask";
   auto *build = desc.backward ? buildAttentionBackward : buildAttentionForward;
   if (fitsTensorCores(desc))
     build = desc.backward ? buildTensorCoreBackward : buildTensorCoreForward;

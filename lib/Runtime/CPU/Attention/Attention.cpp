@@ -10,6 +10,7 @@
 #include "CPU/Scratch.h"
 #include "Numeric/Elements.h"
 
+#include <cmath>
 #include <initializer_list>
 
 using namespace regather::runtime;
@@ -33,11 +34,17 @@ static bool isValid(const rg_attention_desc &desc) {
   if (desc.groups < 1 || desc.heads % desc.groups != 0 || !isFloat(desc.q) ||
       !isFloat(desc.k) || !isFloat(desc.v) || !isFloat(desc.o))
     return false;
+  if (!(desc.softcap >= 0) || !std::isfinite(desc.softcap))
+    return false;
   bool isLogical = desc.mask.dtype == RG_I1 && desc.mask.buffer >= 0;
   if (desc.masked && !isFloat(desc.mask) && !isLogical)
     return false;
   // Who needs no logarithms has no buffer for them.
   if (desc.l.dtype != RG_F32 || (desc.backward && desc.l.buffer < 0))
+    return false;
+  if (desc.mask_gradient &&
+      (!desc.backward || !desc.masked || isLogical ||
+       desc.grad_mask.dtype != RG_F32 || desc.grad_mask.buffer < 0))
     return false;
   return !desc.backward || (isFloat(desc.grad_o) && isFloat(desc.grad_q) &&
                             isFloat(desc.grad_k) && isFloat(desc.grad_v));

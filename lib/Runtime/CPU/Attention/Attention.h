@@ -26,6 +26,10 @@ inline constexpr int64_t kRowBlock = 128, kColumnBlock = 128;
 /// rounding to divide by: a mask has hidden all of the row by a finite number.
 inline constexpr float kLargeLog = 4096;
 
+/// A score that is lowered so far adds nothing to the softmax of a row that
+/// sees another one.
+inline constexpr float kHiddenScore = -1e30f;
+
 /// One head of one element of the batch.
 class HeadView {
 public:
@@ -47,6 +51,11 @@ public:
   void write(int64_t row, int64_t count, const float *from) const;
   /// The same for a mask from some column on; false masks with -inf.
   void readMask(int64_t row, int64_t column, int64_t count, float *to) const;
+  /// to[j] += from[j], for elements of f32 from some column on.
+  void add(int64_t row, int64_t column, int64_t count, const float *from) const;
+  void clear(int64_t rows, int64_t count) const;
+  /// True if all rows are the same.
+  bool repeatsRow() const { return strides[0] == 0; }
 
 private:
   void *at(int64_t row, int64_t element) const;
@@ -90,6 +99,11 @@ void multiplyBlock(const BlockKernels &kernels, const float *left,
                    int64_t numColumns, int64_t visible, float *tile,
                    int64_t stride);
 
+/// True if a mask lowers all scores of a block to kHiddenScore or below. `line`
+/// has room for a row of a block.
+bool hidesBlock(const HeadView &mask, int64_t row, int64_t numRows,
+                int64_t column, int64_t numColumns, float *line);
+
 /// Hands out parts of scratch memory, or counts them without any.
 class ScratchParts {
 public:
@@ -125,6 +139,11 @@ protected:
   int64_t getVisibleInBlock(int64_t row, int64_t column) const {
     return desc.causal ? row + 1 - column : desc.columns;
   }
+
+  /// Makes scores of `count` products of a row, of which `visible` are seen,
+  /// and the slopes of their bound, unless that is null. The largest score.
+  float makeScores(float *products, int64_t visible, int64_t count,
+                   const float *mask, float *slopes) const;
 
   rg_attention_desc desc;
   const BlockKernels &kernels;

@@ -7,18 +7,23 @@
 //===----------------------------------------------------------------------===//
 //
 // A task is one head of K and V, with all heads of Q that it serves: no two
-// tasks write to the same place. With the gradient G of the output:
+// tasks write to the same place; of all elements of the batch, if the gradient
+// of the mask is a sum over these. With the gradient G of the output:
 //
 //   for head, block of rows:
 //     D = sum(G * O) along each row
 //     for block of columns that the rows see:
-//       P = exp(scale * Q K^T + mask - L)
-//       S = P * (G V^T - D) * scale
+//       P = exp(scale * Q K^T, bounded, + mask - L)
+//       S = P * (G V^T - D), grad mask += S
+//       S = S * scale * slope of the bound
 //       grad V += P^T G, grad K += S^T Q, grad Q += S K
 //
 // Where a mask adds a large negative number to all of a row, L has lost the sum
 // of the exponentials to rounding. Such rows are summed again first, and their
 // P divided by what that gives.
+//
+// Blocks that a mask hides are left out if each row sees something else, or
+// nothing at all: P is zero there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +44,8 @@ public:
   using Attention::Attention;
 
   int64_t getNumTasks() const override {
-    return desc.batch * (desc.heads / desc.groups);
+    int64_t keyHeads = desc.heads / desc.groups;
+    return sumsOverBatch() ? keyHeads : desc.batch * keyHeads;
   }
   size_t getScratchBytes() const override {
     return Memory(*this, nullptr).bytes;
@@ -58,7 +64,7 @@ private:
     float *powers, *scores, *packed;
     float *gradQuery, *gradKey, *gradValue;
     /// One row.
-    float *mask, *first, *second;
+    float *mask, *slopes, *first, *second;
     /// D and L.
     float *along, *logs;
     /// What P is multiplied with; 1 but for large L.
@@ -69,14 +75,25 @@ private:
     TiledSums query, key, value;
   };
 
+  bool sumsOverBatch() const {
+    return desc.mask_gradient && desc.grad_mask.strides[0] == 0;
+  }
+  void clearMaskGradient(void *const *buffers, int64_t batch,
+                         int64_t head) const;
   void packColumns(const HeadView &key, const HeadView &value,
                    const Memory &memory) const;
+  void runHead(void *const *buffers, int64_t batch, int64_t head,
+               const Memory &memory) const;
   void runRows(void *const *buffers, int64_t batch, int64_t head, int64_t row,
                const Memory &memory, Sums &sums) const;
   void addBlock(int64_t row, int64_t numRows, int64_t column,
-                const HeadView &mask, const Memory &memory, Sums &sums) const;
+                const HeadView &mask, const HeadView &gradMask,
+                const Memory &memory, Sums &sums) const;
+  bool isHidden(int64_t row, int64_t numRows, int64_t column,
+                const HeadView &mask, const Memory &memory) const;
   float takePowers(int64_t row, int64_t i, int64_t column, int64_t numColumns,
-                   const HeadView &mask, const Memory &memory) const;
+                   const HeadView &mask, const Memory &memory,
+                   float *slopes) const;
   void findFactors(int64_t row, int64_t numRows, const HeadView &mask,
                    const Memory &memory) const;
 };
@@ -107,6 +124,7 @@ AttentionBackward::Memory::Memory(const AttentionBackward &attention,
   gradValue = parts.take(columns * valueWidth);
   int64_t longest = std::max({kColumnBlock, width, valueWidth});
   mask = parts.take(longest);
+  slopes = parts.take(kColumnBlock);
   first = parts.take(longest);
   second = parts.take(longest);
   along = parts.take(kRowBlock);
@@ -129,18 +147,19 @@ void AttentionBackward::packColumns(const HeadView &key, const HeadView &value,
   }
 }
 
-/// Makes exponentials of the scores of one row of a block; gives their sum.
+/// Makes exponentials of the scores of one row of a block; gives their sum, and
+/// the slopes of their bound, unless that is null.
 float AttentionBackward::takePowers(int64_t row, int64_t i, int64_t column,
                                     int64_t numColumns, const HeadView &mask,
-                                    const Memory &memory) const {
+                                    const Memory &memory, float *slopes) const {
   float *powers = memory.powers + i * kColumnBlock;
   int64_t count = roundUp(numColumns, kRowVector);
   int64_t visible =
       std::clamp<int64_t>(getVisible(row + i) - column, 0, numColumns);
   if (desc.masked)
     mask.readMask(row + i, column, numColumns, memory.mask);
-  kernels.scaleScores(powers, visible, count, desc.scale,
-                      desc.masked ? memory.mask : nullptr);
+  makeScores(powers, visible, count, desc.masked ? memory.mask : nullptr,
+             slopes);
   bool isMasked = memory.logs[i] == -std::numeric_limits<float>::infinity();
   return kernels.exponentials(powers, count, isMasked ? 0.0f : memory.logs[i]);
 }
@@ -172,7 +191,8 @@ void AttentionBackward::findFactors(int64_t row, int64_t numRows,
     for (int64_t i = first; i < numRows; ++i)
       if (isLarge(i))
         memory.factors[i] +=
-            takePowers(row, i, column, numColumns, mask, memory);
+            takePowers(row, i, column, numColumns, mask, memory,
+                       /*slopes=*/nullptr);
   }
   for (int64_t i = first; i < numRows; ++i)
     if (isLarge(i) && memory.factors[i] != 0)
@@ -181,8 +201,8 @@ void AttentionBackward::findFactors(int64_t row, int64_t numRows,
 
 /// Adds the gradients by one block of scores.
 void AttentionBackward::addBlock(int64_t row, int64_t numRows, int64_t column,
-                                 const HeadView &mask, const Memory &memory,
-                                 Sums &sums) const {
+                                 const HeadView &mask, const HeadView &gradMask,
+                                 const Memory &memory, Sums &sums) const {
   int64_t numColumns = std::min(kColumnBlock, desc.columns - column);
   multiplyBlock(kernels, memory.queryRows, memory.keyRows + column * desc.width,
                 desc.width, numRows, numColumns, getVisibleInBlock(row, column),
@@ -193,11 +213,19 @@ void AttentionBackward::addBlock(int64_t row, int64_t numRows, int64_t column,
   int64_t count = roundUp(numColumns, kRowVector);
   for (int64_t i = 0; i < numRows; ++i) {
     float *powers = memory.powers + i * kColumnBlock;
-    takePowers(row, i, column, numColumns, mask, memory);
+    float *scores = memory.scores + i * kColumnBlock;
+    takePowers(row, i, column, numColumns, mask, memory,
+               desc.softcap != 0 ? memory.slopes : nullptr);
     if (memory.factors[i] != 1)
       kernels.multiplyRow(powers, count, memory.factors[i]);
-    kernels.gradientsOfScores(powers, memory.scores + i * kColumnBlock, count,
-                              memory.along[i], desc.scale);
+    kernels.gradientsOfScores(powers, scores, count, memory.along[i],
+                              desc.mask_gradient ? 1.0f : desc.scale);
+    if (desc.mask_gradient) {
+      gradMask.add(row + i, column, numColumns, scores);
+      kernels.multiplyRow(scores, count, desc.scale);
+    }
+    if (desc.softcap != 0)
+      kernels.multiplyNumbers(scores, memory.slopes, count);
   }
   auto packTransposed = [&](const float *block) {
     kernels.pack({block, RG_F32, numColumns, 1, numRows, kColumnBlock},
@@ -217,6 +245,13 @@ void AttentionBackward::addBlock(int64_t row, int64_t numRows, int64_t column,
                  0, numRows, numColumns);
 }
 
+bool AttentionBackward::isHidden(int64_t row, int64_t numRows, int64_t column,
+                                 const HeadView &mask,
+                                 const Memory &memory) const {
+  return hidesBlock(mask, row, numRows, column,
+                    std::min(kColumnBlock, desc.columns - column), memory.mask);
+}
+
 void AttentionBackward::runRows(void *const *buffers, int64_t batch,
                                 int64_t head, int64_t row, const Memory &memory,
                                 Sums &sums) const {
@@ -227,6 +262,8 @@ void AttentionBackward::runRows(void *const *buffers, int64_t batch,
   HeadView logs(desc.l, buffers, batch, head);
   HeadView mask(desc.masked ? desc.mask : desc.q, buffers, batch, head);
   HeadView gradQuery(desc.grad_q, buffers, batch, head);
+  HeadView gradMask(desc.mask_gradient ? desc.grad_mask : desc.grad_q, buffers,
+                    batch, head);
   for (int64_t i = 0; i < numRows; ++i) {
     grad.read(row + i, desc.value_width, memory.first);
     output.read(row + i, desc.value_width, memory.second);
@@ -247,19 +284,24 @@ void AttentionBackward::runRows(void *const *buffers, int64_t batch,
   findFactors(row, numRows, mask, memory);
   sums.query.clear();
   int64_t end = getVisible(row + numRows - 1);
+  bool leavesOut =
+      desc.masked &&
+      std::all_of(memory.logs, memory.logs + numRows, [](float log) {
+        return log > kHiddenScore / 2 ||
+               log == -std::numeric_limits<float>::infinity();
+      });
   for (int64_t column = 0; column < end; column += kColumnBlock)
-    addBlock(row, numRows, column, mask, memory, sums);
+    if (!leavesOut || !isHidden(row, numRows, column, mask, memory))
+      addBlock(row, numRows, column, mask, gradMask, memory, sums);
   for (int64_t i = 0; i < numRows; ++i) {
     sums.query.getRow(i, memory.first);
     gradQuery.write(row + i, desc.width, memory.first);
   }
 }
 
-void AttentionBackward::run(void *const *buffers, int64_t task,
-                            void *scratch) const {
-  Memory memory(*this, scratch);
-  int64_t keyHeads = desc.heads / desc.groups;
-  int64_t batch = task / keyHeads, head = task % keyHeads;
+/// The gradients of a head of K and V, and of all heads of Q that it serves.
+void AttentionBackward::runHead(void *const *buffers, int64_t batch,
+                                int64_t head, const Memory &memory) const {
   Sums sums = {{kernels, kRowBlock, desc.width, memory.gradQuery},
                {kernels, desc.columns, desc.width, memory.gradKey},
                {kernels, desc.columns, desc.value_width, memory.gradValue}};
@@ -278,6 +320,28 @@ void AttentionBackward::run(void *const *buffers, int64_t task,
     sums.value.getRow(j, memory.first);
     gradValue.write(j, desc.value_width, memory.first);
   }
+}
+
+/// Blocks that are not seen have zeros there.
+void AttentionBackward::clearMaskGradient(void *const *buffers, int64_t batch,
+                                          int64_t head) const {
+  if (!desc.mask_gradient)
+    return;
+  for (int64_t g = 0; g < desc.groups; ++g)
+    HeadView(desc.grad_mask, buffers, batch, head * desc.groups + g)
+        .clear(desc.rows, desc.columns);
+}
+
+void AttentionBackward::run(void *const *buffers, int64_t task,
+                            void *scratch) const {
+  Memory memory(*this, scratch);
+  int64_t keyHeads = desc.heads / desc.groups;
+  int64_t head = task % keyHeads;
+  int64_t first = task / keyHeads;
+  int64_t last = sumsOverBatch() ? desc.batch - 1 : first;
+  clearMaskGradient(buffers, first, head);
+  for (int64_t batch = first; batch <= last; ++batch)
+    runHead(buffers, batch, head, memory);
 }
 
 std::unique_ptr<Attention>

@@ -74,6 +74,36 @@ void HeadView::readMask(int64_t row, int64_t column, int64_t count,
   std::fill(to + count, to + roundUp(count, kVector), 0.0f);
 }
 
+void HeadView::add(int64_t row, int64_t column, int64_t count,
+                   const float *from) const {
+  auto *to = static_cast<float *>(at(row, column));
+  for (int64_t j = 0; j < count; ++j)
+    to[j * strides[1]] += from[j];
+}
+
+void HeadView::clear(int64_t rows, int64_t count) const {
+  for (int64_t row = 0; row < rows; ++row) {
+    auto *to = static_cast<float *>(at(row, 0));
+    for (int64_t j = 0; j < count; ++j)
+      to[j * strides[1]] = 0.0f;
+  }
+}
+
+bool regather::runtime::hidesBlock(const HeadView &mask, int64_t row,
+                                   int64_t numRows, int64_t column,
+                                   int64_t numColumns, float *line) {
+  for (int64_t i = 0; i < (mask.repeatsRow() ? 1 : numRows); ++i) {
+    mask.readMask(row + i, column, numColumns, line);
+    // NaN hides nothing.
+    bool isHidden = true;
+    for (int64_t j = 0; j < numColumns; ++j)
+      isHidden &= line[j] <= kHiddenScore;
+    if (!isHidden)
+      return false;
+  }
+  return true;
+}
+
 void TiledSums::clear() {
   std::fill(data, data + getSize(kernels, rows, columns), 0.0f);
 }
@@ -131,6 +161,17 @@ static const BlockKernels &chooseKernels(const rg_attention_desc &desc) {
 
 Attention::Attention(const rg_attention_desc &desc)
     : desc(desc), kernels(chooseKernels(desc)) {}
+
+float Attention::makeScores(float *products, int64_t visible, int64_t count,
+                            const float *mask, float *slopes) const {
+  float scale = desc.scale;
+  if (desc.softcap != 0) {
+    kernels.capScores(products, count, scale / desc.softcap, desc.softcap,
+                      slopes);
+    scale = 1;
+  }
+  return kernels.scaleScores(products, visible, count, scale, mask);
+}
 
 int64_t Attention::getVisible(int64_t row) const {
   return desc.causal ? std::min(row + 1, desc.columns) : desc.columns;

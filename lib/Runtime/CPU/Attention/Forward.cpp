@@ -10,10 +10,13 @@
 // scores so far and the sum s of their exponentials:
 //
 //   for block of columns that the rows see:
-//     S = scale * Q K^T + mask
+//     S = scale * Q K^T, bounded, + mask
 //     m' = max(m, max(S)), P = exp(S - m'), c = exp(m - m')
 //     s = c s + sum(P), O = c O + P V, m = m'
 //   O = O / s, L = m + log(s)
+//
+// Blocks that a mask hides are left out. If a row has seen nothing else, its
+// share of them counts: all blocks are added then.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,6 +57,9 @@ private:
   int64_t getRowBlocks() const {
     return (desc.rows + getBlockRows() - 1) / getBlockRows();
   }
+  bool addBlocks(int64_t row, int64_t numRows, const HeadView &key,
+                 const HeadView &value, const HeadView &mask,
+                 const Memory &memory, TiledSums &sums, bool leavesOut) const;
   void addBlock(int64_t row, int64_t numRows, int64_t column,
                 int64_t numColumns, const HeadView &mask, const Memory &memory,
                 TiledSums &sums) const;
@@ -97,9 +103,9 @@ void AttentionForward::addBlock(int64_t row, int64_t numRows, int64_t column,
     if (desc.masked)
       mask.readMask(row + i, column, numColumns, memory.mask);
     float max =
-        std::max(memory.max[i],
-                 kernels.scaleScores(scores, visible, count, desc.scale,
-                                     desc.masked ? memory.mask : nullptr));
+        std::max(memory.max[i], makeScores(scores, visible, count,
+                                           desc.masked ? memory.mask : nullptr,
+                                           /*slopes=*/nullptr));
     // With nothing to see, -inf - -inf must not occur.
     bool isMasked = max == -std::numeric_limits<float>::infinity();
     float sum = kernels.exponentials(scores, count, isMasked ? 0.0f : max);
@@ -115,6 +121,34 @@ void AttentionForward::addBlock(int64_t row, int64_t numRows, int64_t column,
   kernels.pack({memory.scores, RG_F32, numRows, kColumnBlock, numColumns, 1},
                kernels.rows, memory.powers);
   sums.add(memory.powers, memory.value, 0, numRows, numColumns);
+}
+
+/// Adds all blocks that the rows see, but for hidden ones if it `leavesOut`
+/// these. True if it has left out any.
+bool AttentionForward::addBlocks(int64_t row, int64_t numRows,
+                                 const HeadView &key, const HeadView &value,
+                                 const HeadView &mask, const Memory &memory,
+                                 TiledSums &sums, bool leavesOut) const {
+  sums.clear();
+  std::fill(memory.max, memory.max + numRows,
+            -std::numeric_limits<float>::infinity());
+  std::fill(memory.sum, memory.sum + numRows, 0.0f);
+  bool hasLeftOut = false;
+  int64_t end = getVisible(row + numRows - 1);
+  for (int64_t column = 0; column < end; column += kColumnBlock) {
+    int64_t numColumns = std::min(kColumnBlock, desc.columns - column);
+    if (leavesOut &&
+        hidesBlock(mask, row, numRows, column, numColumns, memory.mask)) {
+      hasLeftOut = true;
+      continue;
+    }
+    kernels.pack(key.getRows(column, numColumns, desc.width), kernels.columns,
+                 memory.key);
+    kernels.pack(value.getElements(column, numColumns, desc.value_width),
+                 kernels.columns, memory.value);
+    addBlock(row, numRows, column, numColumns, mask, memory, sums);
+  }
+  return hasLeftOut;
 }
 
 void AttentionForward::run(void *const *buffers, int64_t task,
@@ -133,21 +167,15 @@ void AttentionForward::run(void *const *buffers, int64_t task,
   HeadView logs(hasLogs ? desc.l : desc.o, buffers, batch, head);
 
   TiledSums sums(kernels, getBlockRows(), desc.value_width, memory.sums);
-  sums.clear();
-  std::fill(memory.max, memory.max + numRows,
-            -std::numeric_limits<float>::infinity());
-  std::fill(memory.sum, memory.sum + numRows, 0.0f);
   kernels.pack(query.getRows(row, numRows, desc.width), kernels.rows,
                memory.query);
-  int64_t end = getVisible(row + numRows - 1);
-  for (int64_t column = 0; column < end; column += kColumnBlock) {
-    int64_t numColumns = std::min(kColumnBlock, desc.columns - column);
-    kernels.pack(key.getRows(column, numColumns, desc.width), kernels.columns,
-                 memory.key);
-    kernels.pack(value.getElements(column, numColumns, desc.value_width),
-                 kernels.columns, memory.value);
-    addBlock(row, numRows, column, numColumns, mask, memory, sums);
-  }
+  bool hasLeftOut = addBlocks(row, numRows, key, value, mask, memory, sums,
+                              /*leavesOut=*/desc.masked != 0);
+  if (hasLeftOut && std::any_of(memory.max, memory.max + numRows, [](float m) {
+        return !(m > kHiddenScore / 2);
+      }))
+    addBlocks(row, numRows, key, value, mask, memory, sums,
+              /*leavesOut=*/false);
   for (int64_t i = 0; i < numRows; ++i) {
     // The division rounds once, as in `x / sum`.
     float *values = memory.mask;

@@ -112,6 +112,10 @@ struct BlockKernels {
                          int64_t depthStep, int64_t depth, int64_t count,
                          float *sums);
 
+  /// row[j] = cap * t, where t = tanh(row[j] * factor), and, unless it is null,
+  /// slopes[j] = 1 - t * t, for `count`, a multiple of 16, numbers.
+  void (*capScores)(float *row, int64_t count, float factor, float cap,
+                    float *slopes);
   /// Scores of one row, `count` of them, a multiple of 16: times `scale`, plus
   /// `mask` unless it is null, and -inf from `valid` on. The largest of them
   /// that is a number.
@@ -126,6 +130,8 @@ struct BlockKernels {
   float (*sumProducts)(const float *a, const float *b, int64_t count);
   /// row[j] *= factor.
   void (*multiplyRow)(float *row, int64_t count, float factor);
+  /// row[j] *= factors[j].
+  void (*multiplyNumbers)(float *row, const float *factors, int64_t count);
 
   /// Rounds `count` numbers to bf16, as toBF16 does.
   void (*narrow)(const float *from, int64_t count, uint16_t *to);

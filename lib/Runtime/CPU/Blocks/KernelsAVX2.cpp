@@ -44,6 +44,9 @@ struct Lanes {
   static Lanes multiply(Lanes a, Lanes b) {
     return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
   }
+  static Lanes divide(Lanes a, Lanes b) {
+    return {_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)};
+  }
   /// The second one if either is NaN.
   static Lanes greater(Lanes a, Lanes b) {
     return {_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)};
@@ -67,6 +70,15 @@ struct Lanes {
     };
     return {clear(x.low, bound.low, value.low),
             clear(x.high, bound.high, value.high)};
+  }
+  /// `below` where x is below the bound, else `other`.
+  static Lanes chooseBelow(Lanes x, Lanes bound, Lanes below, Lanes other) {
+    auto choose = [](__m256 half, __m256 limit, __m256 first, __m256 second) {
+      return _mm256_blendv_ps(second, first,
+                              _mm256_cmp_ps(half, limit, _CMP_LT_OQ));
+    };
+    return {choose(x.low, bound.low, below.low, other.low),
+            choose(x.high, bound.high, below.high, other.high)};
   }
   /// Zero where the offset is negative.
   static Lanes gather(const float *data, const int32_t *offsets) {

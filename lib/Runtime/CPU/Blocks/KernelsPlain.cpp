@@ -45,6 +45,9 @@ struct Lanes {
   static Lanes multiply(const Lanes &a, const Lanes &b) {
     return make([&](int64_t i) { return a.values[i] * b.values[i]; });
   }
+  static Lanes divide(const Lanes &a, const Lanes &b) {
+    return make([&](int64_t i) { return a.values[i] / b.values[i]; });
+  }
   /// The second one if either is NaN.
   static Lanes greater(const Lanes &a, const Lanes &b) {
     return make([&](int64_t i) {
@@ -72,6 +75,13 @@ struct Lanes {
                           const Lanes &value) {
     return make([&](int64_t i) {
       return x.values[i] < bound.values[i] ? 0.0f : value.values[i];
+    });
+  }
+  /// `below` where x is below the bound, else `other`.
+  static Lanes chooseBelow(const Lanes &x, const Lanes &bound,
+                           const Lanes &below, const Lanes &other) {
+    return make([&](int64_t i) {
+      return x.values[i] < bound.values[i] ? below.values[i] : other.values[i];
     });
   }
   /// Zero where the offset is negative.

@@ -37,6 +37,9 @@ struct Lanes {
   static Lanes multiply(Lanes a, Lanes b) {
     return {_mm512_mul_ps(a.value, b.value)};
   }
+  static Lanes divide(Lanes a, Lanes b) {
+    return {_mm512_div_ps(a.value, b.value)};
+  }
   /// The second one if either is NaN.
   static Lanes greater(Lanes a, Lanes b) {
     return {_mm512_max_ps(a.value, b.value)};
@@ -54,6 +57,11 @@ struct Lanes {
   static Lanes clearBelow(Lanes x, Lanes bound, Lanes value) {
     __mmask16 kept = _mm512_cmp_ps_mask(x.value, bound.value, _CMP_NLT_UQ);
     return {_mm512_maskz_mov_ps(kept, value.value)};
+  }
+  /// `below` where x is below the bound, else `other`.
+  static Lanes chooseBelow(Lanes x, Lanes bound, Lanes below, Lanes other) {
+    __mmask16 is = _mm512_cmp_ps_mask(x.value, bound.value, _CMP_LT_OQ);
+    return {_mm512_mask_mov_ps(other.value, is, below.value)};
   }
   /// Zero where the offset is negative.
   static Lanes gather(const float *data, const int32_t *offsets) {

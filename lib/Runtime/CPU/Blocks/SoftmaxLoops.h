@@ -57,6 +57,41 @@ template <typename Lanes> Lanes exponential(Lanes x) {
   return Lanes::clearBelow(x, lowest, result);
 }
 
+/// tanh(x), within one and a half units in the last place.
+///
+///   x + x P(x^2) near zero, else 1 - 2 / (exp(2 |x|) + 1) with the sign of x
+template <typename Lanes> Lanes hyperbolicTangent(Lanes x) {
+  const Lanes zero = Lanes::broadcast(0.0f), one = Lanes::broadcast(1.0f);
+  Lanes negative = Lanes::subtract(zero, x);
+  // NaN stays NaN: it is the second operand as well.
+  Lanes magnitude = Lanes::greater(x, negative);
+  Lanes square = Lanes::multiply(x, x);
+  Lanes p = Lanes::broadcast(-5.70498872745e-3f);
+  p = Lanes::multiplyAdd(p, square, Lanes::broadcast(2.06390887954e-2f));
+  p = Lanes::multiplyAdd(p, square, Lanes::broadcast(-5.37397155531e-2f));
+  p = Lanes::multiplyAdd(p, square, Lanes::broadcast(1.33314422036e-1f));
+  p = Lanes::multiplyAdd(p, square, Lanes::broadcast(-3.33332819422e-1f));
+  Lanes near = Lanes::multiplyAdd(Lanes::multiply(p, square), x, x);
+  Lanes power = exponential(Lanes::add(magnitude, magnitude));
+  Lanes far = Lanes::subtract(
+      one, Lanes::divide(Lanes::broadcast(2.0f), Lanes::add(power, one)));
+  far = Lanes::chooseBelow(x, zero, Lanes::subtract(zero, far), far);
+  return Lanes::chooseBelow(magnitude, Lanes::broadcast(0.625f), near, far);
+}
+
+template <typename Lanes>
+void capScores(float *row, int64_t count, float factor, float cap,
+               float *slopes) {
+  const Lanes factors = Lanes::broadcast(factor), caps = Lanes::broadcast(cap);
+  const Lanes zero = Lanes::broadcast(0.0f), one = Lanes::broadcast(1.0f);
+  for (int64_t j = 0; j < count; j += kLanes) {
+    Lanes t = hyperbolicTangent(Lanes::multiply(Lanes::load(row + j), factors));
+    Lanes::multiply(t, caps).store(row + j);
+    if (slopes)
+      Lanes::multiplyAdd(Lanes::subtract(zero, t), t, one).store(slopes + j);
+  }
+}
+
 template <typename Lanes>
 float scaleScores(float *row, int64_t valid, int64_t count, float scale,
                   const float *mask) {
@@ -123,6 +158,13 @@ void multiplyRow(float *row, int64_t count, float factor) {
     Lanes::multiply(Lanes::load(row + j), factors).store(row + j);
 }
 
+template <typename Lanes>
+void multiplyNumbers(float *row, const float *factors, int64_t count) {
+  for (int64_t j = 0; j < count; j += kLanes)
+    Lanes::multiply(Lanes::load(row + j), Lanes::load(factors + j))
+        .store(row + j);
+}
+
 /// The kernels made of these loops: panels of `numRows` rows, and of
 /// `numVectors` times 16 columns.
 template <typename Lanes, int numRows, int numVectors>
@@ -138,11 +180,13 @@ constexpr BlockKernels makeBlockKernels(const char *name) {
           sumRows<Lanes>,
           multiplyPanels<Lanes, numRows, numVectors>,
           multiplyVector<Lanes>,
+          capScores<Lanes>,
           scaleScores<Lanes>,
           exponentials<Lanes>,
           gradientsOfScores<Lanes>,
           sumProducts<Lanes>,
           multiplyRow<Lanes>,
+          multiplyNumbers<Lanes>,
           narrowNumbers<Lanes>,
           addNarrowNumbers<Lanes>,
           roundNumbers<Lanes>,

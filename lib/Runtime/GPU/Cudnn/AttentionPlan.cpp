@@ -93,6 +93,8 @@ static std::string findObstacle(const rg_attention_desc &desc,
     return "only devices from sm_80 to sm_103 are known";
   if (desc.masked)
     return "it has a mask";
+  if (desc.softcap != 0)
+    return "its scores have a bound";
   if (std::min({desc.batch, desc.heads, desc.rows, desc.columns, desc.width,
                 desc.value_width}) == 0)
     return "it is empty";

@@ -116,6 +116,21 @@ module attributes {test.call = #tg.attention<batch = 1, heads = 2, groups = 1, r
 
 // -----
 
+// expected-error @+1 {{expects 'mask' and 'grad_o' beside 'grad_mask'}}
+module attributes {test.call = #tg.attention<batch = 1, heads = 2, groups = 1, rows = 2, columns = 2, width = 4, value_width = 4, scale = 0.5 : f32, q = <0 strides[16, 8, 4, 1]>, k = <0 strides[16, 8, 4, 1]>, v = <0 strides[16, 8, 4, 1]>, o = <1 strides[16, 8, 4, 1]>, grad_mask = <0 strides[8, 4, 2, 1]>>} {}
+
+// -----
+
+// expected-error @+1 {{expects a finite, positive 'softcap', got -2.0}}
+module attributes {test.call = #tg.attention<batch = 1, heads = 2, groups = 1, rows = 2, columns = 2, width = 4, value_width = 4, scale = 0.5 : f32, softcap = -2.0 : f32, q = <0 strides[16, 8, 4, 1]>, k = <0 strides[16, 8, 4, 1]>, v = <0 strides[16, 8, 4, 1]>, o = <1 strides[16, 8, 4, 1]>>} {}
+
+// -----
+
+// expected-error @+1 {{expects 'softcap' to be an f32, got 2.0}}
+module attributes {test.call = #tg.attention<batch = 1, heads = 2, groups = 1, rows = 2, columns = 2, width = 4, value_width = 4, scale = 0.5 : f32, softcap = 2.0, q = <0 strides[16, 8, 4, 1]>, k = <0 strides[16, 8, 4, 1]>, v = <0 strides[16, 8, 4, 1]>, o = <1 strides[16, 8, 4, 1]>>} {}
+
+// -----
+
 // expected-error @+1 {{attribute 'library_call' failed to satisfy constraint: a library call, such as #tg.gemm or #tg.attention}}
 tg.kernel @kernel(%x: tensor<3x4xf32>, %y: tensor<4x5xf32>) -> tensor<3x5xf32> attributes {library_call = "gemm"} {
   %0 = tensor.empty() : tensor<3x5xf32>
@@ -266,4 +281,14 @@ tg.kernel @kernel(%q: tensor<1x2x2x4xf32>) -> (tensor<1x2x2x4xf32>, tensor<1x2x2
   %0 = tensor.empty() : tensor<1x2x2x4xf32>
   %1 = tensor.empty() : tensor<1x2x2xf32>
   tg.return %0, %1 : tensor<1x2x2x4xf32>, tensor<1x2x2xf32>
+}
+
+// -----
+
+// A sum over the batch is narrower than the result.
+// expected-error @+1 {{library call expects 'grad_mask' to be all of result 3, each element once}}
+tg.kernel @kernel(%q: tensor<2x2x2x4xf32>, %l: tensor<2x2x2xf32>) -> (tensor<2x2x2x4xf32>, tensor<2x2x2x4xf32>, tensor<2x2x2x4xf32>, tensor<2x2x2x2xf32>) attributes {library_call = #tg.attention<batch = 2, heads = 2, groups = 1, rows = 2, columns = 2, width = 4, value_width = 4, scale = 0.5 : f32, q = <0 strides[16, 8, 4, 1]>, k = <0 strides[16, 8, 4, 1]>, v = <0 strides[16, 8, 4, 1]>, mask = <0 strides[0, 0, 2, 1]>, o = <0 strides[16, 8, 4, 1]>, l = <1 strides[4, 2, 1]>, grad_o = <0 strides[16, 8, 4, 1]>, grad_q = <2 strides[16, 8, 4, 1]>, grad_k = <3 strides[16, 8, 4, 1]>, grad_v = <4 strides[16, 8, 4, 1]>, grad_mask = <5 strides[0, 4, 2, 1]>>} {
+  %0 = tensor.empty() : tensor<2x2x2x4xf32>
+  %1 = tensor.empty() : tensor<2x2x2x2xf32>
+  tg.return %0, %0, %0, %1 : tensor<2x2x2x4xf32>, tensor<2x2x2x4xf32>, tensor<2x2x2x4xf32>, tensor<2x2x2x2xf32>
 }

@@ -203,6 +203,21 @@ func.func @gradients(%x: tensor<2x4x16x8xf32>, %l: tensor<2x4x16xf32>) -> (tenso
 
 // -----
 
+// The gradient of a mask that is the same for the batch is a sum over it, and
+// scores have a bound.
+// CHECK:       tg.kernel @biased_attention_backward_0
+// CHECK-SAME:    softcap = 5.000000e+01 : f32
+// CHECK-SAME:    mask = <2 strides[0, 256, 16, 1]>
+// CHECK-SAME:    grad_mask = <6 strides[0, 256, 16, 1]>>}
+// CHECK-LABEL: func.func @biased
+func.func @biased(%x: tensor<2x4x16x8xf32>, %l: tensor<2x4x16xf32>, %m: tensor<1x4x16x16xf32>) -> (tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<1x4x16x16xf32>) {
+  %g:4 = tg.node "regather.biased_attention_backward.default"(%x, %x, %x, %x, %x, %l, %m) args [#tg.operand<0>, #tg.operand<1>, #tg.operand<2>, #tg.operand<3>, #tg.operand<4>, #tg.operand<5>, 0.0, false] kwargs {attn_mask = #tg.operand<6>, softcap = 5.000000e+01}
+      : (tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16xf32>, tensor<1x4x16x16xf32>) -> (tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<1x4x16x16xf32>)
+  return %g#0, %g#1, %g#2, %g#3 : tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<1x4x16x16xf32>
+}
+
+// -----
+
 // Dropout is left to generated code.
 // CHECK-NOT:   library_call
 // CHECK-LABEL: func.func @dropout

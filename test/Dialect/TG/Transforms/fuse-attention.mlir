@@ -585,3 +585,32 @@ func.func @classifier(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %p = tg.node "aten._softmax.default"(%x) args [#tg.operand<0>, -1, false] {tg.phase = #tg.phase<forward>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
   return %p : tensor<4x6xf32>
 }
+
+// -----
+
+// Zeros fill the narrower values, and what they give is left out again.
+// CHECK-LABEL: func.func @narrow_values
+// CHECK:         %[[V:.*]] = tg.node "aten.constant_pad_nd.default"(%arg2) args [#tg.operand<0>, [0, 4]] {{.*}} -> tensor<1x2x6x8xf32>
+// CHECK-NEXT:    %[[O:.*]]:2 = tg.node "aten._scaled_dot_product_flash_attention_for_cpu.default"(%arg0, %arg1, %[[V]])
+// CHECK:         %[[G:.*]] = tg.node "aten.constant_pad_nd.default"(%arg3) args [#tg.operand<0>, [0, 4]] {{.*}} -> tensor<1x2x4x8xf32>
+// CHECK-NEXT:    %[[GRAD:.*]]:3 = tg.node "aten._scaled_dot_product_flash_attention_for_cpu_backward.default"(%[[G]], %arg0, %arg1, %[[V]], %[[O]]#0, %[[O]]#1)
+// CHECK-NEXT:    %[[GV:.*]] = tg.node "aten.slice.Tensor"(%[[GRAD]]#2) args [#tg.operand<0>, 3, 0, 4] {{.*}} -> tensor<1x2x6x4xf32>
+// CHECK-NEXT:    %[[OUT:.*]] = tg.node "aten.slice.Tensor"(%[[O]]#0) args [#tg.operand<0>, 3, 0, 4] {{.*}} -> tensor<1x2x4x4xf32>
+// CHECK-NEXT:    return %[[OUT]], %[[GV]]
+func.func @narrow_values(%query: tensor<1x2x4x8xf32>, %key: tensor<1x2x6x8xf32>, %value: tensor<1x2x6x4xf32>, %grad: tensor<1x2x4x4xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x2x6x4xf32>) {
+  %q = tg.node "aten.view.default"(%query) args [#tg.operand<0>, [2, 4, 8]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x8xf32>) -> tensor<2x4x8xf32>
+  %kt = tg.node "aten.permute.default"(%key) args [#tg.operand<0>, [0, 1, 3, 2]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x6x8xf32>) -> tensor<1x2x8x6xf32>
+  %k = tg.node "aten.view.default"(%kt) args [#tg.operand<0>, [2, 8, 6]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x8x6xf32>) -> tensor<2x8x6xf32>
+  %v = tg.node "aten.view.default"(%value) args [#tg.operand<0>, [2, 6, 4]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x6x4xf32>) -> tensor<2x6x4xf32>
+  %product = tg.node "aten.bmm.default"(%q, %k) {tg.phase = #tg.phase<forward>} : (tensor<2x4x8xf32>, tensor<2x8x6xf32>) -> tensor<2x4x6xf32>
+  %scores = tg.node "aten.view.default"(%product) args [#tg.operand<0>, [1, 2, 4, 6]] {tg.phase = #tg.phase<forward>} : (tensor<2x4x6xf32>) -> tensor<1x2x4x6xf32>
+  %p = tg.node "aten._softmax.default"(%scores) args [#tg.operand<0>, -1, false] {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x6xf32>) -> tensor<1x2x4x6xf32>
+  %weights = tg.node "aten.view.default"(%p) args [#tg.operand<0>, [2, 4, 6]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x6xf32>) -> tensor<2x4x6xf32>
+  %o = tg.node "aten.bmm.default"(%weights, %v) {tg.phase = #tg.phase<forward>} : (tensor<2x4x6xf32>, tensor<2x6x4xf32>) -> tensor<2x4x4xf32>
+  %output = tg.node "aten.view.default"(%o) args [#tg.operand<0>, [1, 2, 4, 4]] {tg.phase = #tg.phase<forward>} : (tensor<2x4x4xf32>) -> tensor<1x2x4x4xf32>
+  %g = tg.node "aten.view.default"(%grad) args [#tg.operand<0>, [2, 4, 4]] {tg.phase = #tg.phase<backward>} : (tensor<1x2x4x4xf32>) -> tensor<2x4x4xf32>
+  %weights_t = tg.node "aten.permute.default"(%weights) args [#tg.operand<0>, [0, 2, 1]] {tg.phase = #tg.phase<backward>} : (tensor<2x4x6xf32>) -> tensor<2x6x4xf32>
+  %gv = tg.node "aten.bmm.default"(%weights_t, %g) {tg.phase = #tg.phase<backward>} : (tensor<2x6x4xf32>, tensor<2x4x4xf32>) -> tensor<2x6x4xf32>
+  %grad_value = tg.node "aten.view.default"(%gv) args [#tg.operand<0>, [1, 2, 6, 4]] {tg.phase = #tg.phase<backward>} : (tensor<2x6x4xf32>) -> tensor<1x2x6x4xf32>
+  return %output, %grad_value : tensor<1x2x4x4xf32>, tensor<1x2x6x4xf32>
+}

@@ -21,7 +21,20 @@
 using namespace regather::runtime;
 
 namespace {
-enum Buffer { Q, K, V, O, L, GradO, GradQ, GradK, GradV, Mask, NumBuffers };
+enum Buffer {
+  Q,
+  K,
+  V,
+  O,
+  L,
+  GradO,
+  GradQ,
+  GradK,
+  GradV,
+  Mask,
+  GradMask,
+  NumBuffers
+};
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -52,6 +65,10 @@ struct Example {
     describe(desc.grad_k, GradK, keyHeads, columns, width);
     describe(desc.grad_v, GradV, keyHeads, columns, valueWidth);
     describe(desc.mask, Mask, heads, rows, columns);
+    describe(desc.grad_mask, GradMask, heads, rows, columns);
+    // Of all elements of the batch together.
+    desc.grad_mask.strides[0] = 0;
+    values[GradMask].resize(heads * rows * columns);
   }
 
   /// [batch, heads, rows, elements], dense, of random numbers.
@@ -118,8 +135,10 @@ struct Example {
   void run() {
     for (int32_t backward : {0, 1}) {
       desc.backward = backward;
+      rg_attention_desc used = desc;
+      used.mask_gradient = backward && desc.mask_gradient;
       rg_attention *attention = nullptr;
-      ASSERT_EQ(rg_attention_create(&desc, &attention), RG_OK);
+      ASSERT_EQ(rg_attention_create(&used, &attention), RG_OK);
       ASSERT_EQ(rg_attention_run(attention, getBuffers().data()), RG_OK);
       rg_attention_destroy(attention);
     }
@@ -129,7 +148,9 @@ struct Example {
   void expectNear(double tolerance = 2e-6) {
     compute();
     run();
-    for (int32_t buffer : {O, L, GradQ, GradK, GradV}) {
+    for (int32_t buffer : {O, L, GradQ, GradK, GradV, GradMask}) {
+      if (buffer == GradMask && !desc.mask_gradient)
+        continue;
       // Numbers that cancel are as exact as what they are sums of.
       double largest = 1;
       for (double value : expected[buffer])
@@ -151,13 +172,19 @@ struct Example {
 /// One row of everything, in doubles.
 void Example::computeRow(int64_t b, int64_t h, int64_t i) {
   int64_t g = h / desc.groups;
-  std::vector<double> powers(desc.columns), output(desc.value_width);
+  std::vector<double> powers(desc.columns), slopes(desc.columns, 1);
+  std::vector<double> output(desc.value_width);
   double max = -kInfinity, sum = 0, along = 0;
   for (int64_t j = 0; j != desc.columns; ++j) {
     double score = 0;
     for (int64_t e = 0; e != desc.width; ++e)
       score += read(desc.q, b, h, i, e) * read(desc.k, b, g, j, e);
     score *= desc.scale;
+    if (desc.softcap != 0) {
+      double t = std::tanh(score / desc.softcap);
+      score = desc.softcap * t;
+      slopes[j] = 1 - t * t;
+    }
     if (desc.masked)
       score += read(desc.mask, b, h, i, j);
     powers[j] = desc.causal && j > i ? -kInfinity : score;
@@ -182,7 +209,9 @@ void Example::computeRow(int64_t b, int64_t h, int64_t i) {
       expect(desc.grad_v, b, g, j, e) +=
           powers[j] * read(desc.grad_o, b, h, i, e);
     }
-    double gradScore = powers[j] * (gradPower - along) * desc.scale;
+    double gradScore = powers[j] * (gradPower - along);
+    expect(desc.grad_mask, b, h, i, j) += gradScore;
+    gradScore *= desc.scale * slopes[j];
     for (int64_t e = 0; e != desc.width; ++e) {
       expect(desc.grad_q, b, h, i, e) += gradScore * read(desc.k, b, g, j, e);
       expect(desc.grad_k, b, g, j, e) += gradScore * read(desc.q, b, h, i, e);
@@ -287,6 +316,91 @@ TEST(AttentionTest, ReadsLogicalMasks) {
   ASSERT_EQ(rg_attention_run(attention, buffers.data()), RG_OK);
   rg_attention_destroy(attention);
   EXPECT_EQ(example.values[O], expected);
+}
+
+TEST(AttentionTest, CapsScores) {
+  for (int32_t masked : {0, 1})
+    for (float softcap : {0.5f, 2.0f, 50.0f}) {
+      Example example(2, 4, 2, 140, 150, 20, 24);
+      example.desc.softcap = softcap;
+      example.desc.masked = masked;
+      example.desc.causal = 1 - masked;
+      example.expectNear(4e-6);
+    }
+}
+
+TEST(AttentionTest, SumsGradientsOfTheMaskOverTheBatch) {
+  for (float softcap : {0.0f, 2.0f}) {
+    Example example(3, 4, 2, 140, 150, 20, 24);
+    example.desc.softcap = softcap;
+    example.desc.masked = example.desc.mask_gradient = 1;
+    example.desc.causal = 1;
+    example.desc.mask.strides[0] = 0;
+    example.expectNear(4e-6);
+  }
+}
+
+TEST(AttentionTest, GivesGradientsOfAMaskForEachElementOfTheBatch) {
+  Example example(3, 2, 1, 40, 150, 20, 24);
+  example.desc.masked = example.desc.mask_gradient = 1;
+  example.describe(example.desc.grad_mask, GradMask, 2, 40, 150);
+  example.expectNear();
+}
+
+namespace {
+/// A window: rows see 90 columns up to their own.
+Example makeWindow(float hidden) {
+  Example example(1, 2, 1, 600, 600, 16, 16);
+  example.desc.masked = 1;
+  example.desc.mask.strides[1] = 0;
+  auto &mask = example.values[Mask];
+  for (int64_t i = 0; i != 600; ++i)
+    for (int64_t j = 0; j != 600; ++j)
+      if (j > i || j + 90 <= i)
+        mask[i * 600 + j] = hidden;
+  return example;
+}
+} // namespace
+
+// -9e29 hides as well as -3.4e38 does, but no blocks are left out for it.
+TEST(AttentionTest, LeavesOutHiddenBlocksWithoutChangingBits) {
+  Example added = makeWindow(-9e29f);
+  added.run();
+  for (float hidden : {-3.4e38f, -std::numeric_limits<float>::infinity()}) {
+    Example example = makeWindow(hidden);
+    example.run();
+    example.values[Mask] = added.values[Mask];
+    EXPECT_EQ(example.values, added.values);
+  }
+}
+
+TEST(AttentionTest, ReadsNothingOfHiddenBlocks) {
+  Example example(1, 1, 1, 300, 300, 16, 16);
+  example.desc.masked = 1;
+  auto hide = [&](float *mask) { std::fill(mask + 128, mask + 300, -3.4e38f); };
+  for (int64_t i = 0; i != 300; ++i)
+    hide(&example.values[Mask][i * 300]);
+  for (int32_t buffer : {K, V})
+    std::fill(example.values[buffer].begin() + 128 * 16,
+              example.values[buffer].end(),
+              std::numeric_limits<float>::quiet_NaN());
+  example.run();
+  for (int32_t buffer : {O, GradQ, GradK, GradV})
+    for (float value : example.values[buffer])
+      ASSERT_TRUE(std::isfinite(value));
+}
+
+// Rows 200 to 260 see nothing, for which all columns have the same share, also
+// those of blocks that are hidden from all rows.
+TEST(AttentionTest, CountsHiddenBlocksOfRowsThatSeeNothing) {
+  Example example(1, 1, 1, 300, 300, 16, 16);
+  example.desc.masked = 1;
+  auto &mask = example.values[Mask];
+  for (int64_t i = 0; i != 300; ++i) {
+    bool isBlind = i >= 200 && i < 260;
+    std::fill(&mask[i * 300], &mask[i * 300] + (isBlind ? 300 : 140), -3.4e38f);
+  }
+  example.expectNear();
 }
 
 namespace {
@@ -413,11 +527,55 @@ TEST(AttentionTest, RejectsWrongDescriptions) {
               d.l.buffer = -1;
             }),
             RG_ERROR_ARGUMENT);
+  for (float softcap : {-1.0f, std::numeric_limits<float>::infinity(),
+                        std::numeric_limits<float>::quiet_NaN()}) {
+    rg_attention_desc desc = example.desc;
+    desc.softcap = softcap;
+    EXPECT_EQ(rg_attention_create(&desc, &attention), RG_ERROR_ARGUMENT);
+  }
+  // Forward, and a mask that is not there.
+  EXPECT_EQ(
+      create([](rg_attention_desc &d) { d.masked = d.mask_gradient = 1; }),
+      RG_ERROR_ARGUMENT);
+  EXPECT_EQ(
+      create([](rg_attention_desc &d) { d.backward = d.mask_gradient = 1; }),
+      RG_ERROR_ARGUMENT);
+  EXPECT_EQ(create([](rg_attention_desc &d) {
+              d.backward = d.masked = d.mask_gradient = 1;
+              d.mask.dtype = RG_I1;
+            }),
+            RG_ERROR_ARGUMENT);
   EXPECT_EQ(attention, nullptr);
   ASSERT_EQ(rg_attention_create(&example.desc, &attention), RG_OK);
   EXPECT_EQ(rg_attention_run_task(attention, nullptr, 4, nullptr),
             RG_ERROR_ARGUMENT);
   rg_attention_destroy(attention);
+}
+
+// Within one and a half units in the last place of the scores.
+TEST(SoftmaxTest, CapsAgreeOnEveryBit) {
+  std::vector<float> inputs = {0, INFINITY, -INFINITY};
+  for (int i = 0; i < 8192; ++i)
+    inputs.push_back(-20 + 0.005f * float(i));
+  inputs.resize((inputs.size() + 15) / 16 * 16, 1e-3f);
+  auto run = [&](const BlockKernels &kernels) {
+    std::vector<float> row = inputs, slopes(inputs.size());
+    kernels.capScores(row.data(), int64_t(row.size()), 0.5f, 8.0f,
+                      slopes.data());
+    kernels.multiplyNumbers(slopes.data(), inputs.data(),
+                            int64_t(row.size() - 16));
+    row.insert(row.end(), slopes.begin() + 16, slopes.end());
+    return row;
+  };
+  std::vector<float> expected = run(*getPlainKernels());
+  for (const BlockKernels *kernels : {getAVX2Kernels(), getAVX512Kernels()})
+    if (kernels) {
+      EXPECT_EQ(run(*kernels), expected) << kernels->name;
+    }
+  for (size_t i = 0; i != inputs.size(); ++i) {
+    double exact = 8 * std::tanh(double(inputs[i]) / 2);
+    ASSERT_NEAR(expected[i], exact, std::abs(exact) * 1.8e-7) << inputs[i];
+  }
 }
 
 // Every set of block kernels that this machine has gives the bits of the plain

@@ -404,7 +404,7 @@ TEST(ProgramCheckTest, RefusesAnotherVersion) {
   EXPECT_EQ(rg_executor_create(&program, &options, &executor),
             RG_ERROR_ARGUMENT);
   EXPECT_STREQ(rg_executor_error(executor),
-               "the program has version 99, but this runtime runs version 5");
+               "the program has version 99, but this runtime runs version 6");
   rg_executor_destroy(executor);
 }
 

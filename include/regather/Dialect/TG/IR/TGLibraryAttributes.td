@@ -158,7 +158,8 @@ def TG_AttentionAttr : TG_LibraryCall<"Attention", "attention"> {
     the head of K and V that it belongs to:
 
     ```
-    S = scale * Q K^T + mask       -inf above the diagonal if `causal`
+    S = scale * Q K^T              softcap * tanh(S / softcap) if there is one
+    S = S + mask                   -inf above the diagonal if `causal`
     O = softmax(S) V
     L = log(sum(exp(S)))           along the columns
     ```
@@ -169,8 +170,11 @@ def TG_AttentionAttr : TG_LibraryCall<"Attention", "attention"> {
     K and V: of columns) and of elements; L has no elements, and so three.
 
     With `grad_o`, the call computes the gradients of Q, K and V, and reads O and
-    L. Without it, the results are O and, if it is there, L. A mask is added to
-    the scores; a mask of i1 hides where it is false. All arithmetic is f32.
+    L, and with `grad_mask` that of the mask, in f32, which is a sum over the batch
+    if its view has a stride of zero there. Without `grad_o`, the results are O and, if it is
+    there, L. A mask is added to the scores; a mask of i1 hides where it is false.
+    All arithmetic is f32. Only hosts have a routine for `softcap` and
+    `grad_mask`.
 
     ```
     tg.kernel @attention_0(%q: tensor<1x4x16x8xf32>, %kv: tensor<1x2x16x8xf32>)
@@ -191,6 +195,7 @@ def TG_AttentionAttr : TG_LibraryCall<"Attention", "attention"> {
     "int64_t":$width,
     "int64_t":$value_width,
     "::mlir::FloatAttr":$scale,
+    OptionalParameter<"::mlir::FloatAttr">:$softcap,
     DefaultValuedParameter<"bool", "false">:$causal,
     "::regather::tg::BufferViewAttr":$q,
     "::regather::tg::BufferViewAttr":$k,
@@ -201,10 +206,13 @@ def TG_AttentionAttr : TG_LibraryCall<"Attention", "attention"> {
     OptionalParameter<"::regather::tg::BufferViewAttr">:$grad_o,
     OptionalParameter<"::regather::tg::BufferViewAttr">:$grad_q,
     OptionalParameter<"::regather::tg::BufferViewAttr">:$grad_k,
-    OptionalParameter<"::regather::tg::BufferViewAttr">:$grad_v
+    OptionalParameter<"::regather::tg::BufferViewAttr">:$grad_v,
+    OptionalParameter<"::regather::tg::BufferViewAttr">:$grad_mask
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
+    bool hasDeviceRoutine() const { return !getSoftcap() && !getGradMask(); }
+
     /// True if the call computes gradients.
     bool isBackward() const { return getGradO() != nullptr; }
   }];

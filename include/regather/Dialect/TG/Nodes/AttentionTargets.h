@@ -10,6 +10,7 @@
 #define REGATHER_DIALECT_TG_NODES_ATTENTIONTARGETS_H
 
 #include "regather/Dialect/TG/IR/TG.h"
+#include "regather/Dialect/TG/Nodes/NodeArguments.h"
 #include "regather/Dialect/TG/Targets/NodeTargets.h"
 
 namespace regather::tg {
@@ -19,6 +20,14 @@ std::optional<NodeTarget> findAttentionTarget(mlir::Operation *op);
 
 /// True if it computes gradients.
 bool isAttentionBackward(NodeTarget target);
+
+/// True if it computes the gradient of its mask, too: result 3, of shape [batch
+/// or 1, heads, rows, columns].
+bool hasMaskGradient(NodeTarget target);
+
+/// What bounds the scores of such a node, or nothing. An error unless it is a
+/// positive number.
+std::optional<double> getSoftcap(nodes::NodeArguments &args);
 
 /// True if such a node attends to no later positions.
 bool isCausalAttention(mlir::Operation *op);

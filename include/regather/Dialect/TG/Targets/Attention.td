@@ -77,4 +77,24 @@ defm AtenTritonMultiHeadAttention
 defm AtenTritonScaledDotAttention
     : Operator<"aten._triton_scaled_dot_attention", Attention>;
 
+// Operators of `regather.fx.attention_operators`, for what PyTorch's have not:
+// scores that `softcap` bounds, unless that is none, before a mask is added to
+// them, and the gradient of a mask for all heads, rows and columns, in f32. It
+// is summed over the batch if the mask is the same for it.
+defm RegatherAttention
+    : Operator<"regather.attention", Attention, [
+  Default<"query key value dropout_p is_causal attn_mask scale softcap",
+          results=2>
+]>;
+defm RegatherAttentionBackward
+    : Operator<"regather.attention_backward", Attention, [
+  Default<"grad_out query key value out logsumexp dropout_p is_causal "
+          "attn_mask scale softcap", results=3>
+], cost=AttentionBackwardCost>;
+defm RegatherBiasedAttentionBackward
+    : Operator<"regather.biased_attention_backward", Attention, [
+  Default<"grad_out query key value out logsumexp dropout_p is_causal "
+          "attn_mask scale softcap", results=4>
+], cost=AttentionBackwardCost>;
+
 #endif // REGATHER_DIALECT_TG_TARGETS_ATTENTION

@@ -36,8 +36,10 @@ def FuseAttentionPass : Pass<"tg-fuse-attention", "::mlir::ModuleOp"> {
     A chain keeps its products, with a remark that says why, if anything else
     reads scores, probabilities or their gradients: that of a mask is a sum of
     these. Dropout of probabilities, other masks with a finite number in the
-    place of scores, masks added in f16, two masks, and values of another width
-    than the query are others.
+    place of scores, masks added in f16, and two masks are others.
+
+    Zeros fill the heads of query and key, or of values, where these are narrower
+    than the others, as they add nothing to a sum.
 
     Sums have another order, conversions in between are left out, so results
     differ in their last bits. A row that minus infinity hides as a whole gives

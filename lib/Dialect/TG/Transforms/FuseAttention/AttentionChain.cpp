@@ -326,9 +326,6 @@ bool ChainMatcher::checkTypes() {
   chain.valueWidth = value[2];
   if (chain.width == 1)
     return fail("query and key have one element");
-  // The operator of PyTorch has one width.
-  if (chain.width != chain.valueWidth)
-    return fail("the value has another width than the query");
   Type element = getElementTypeOrSelf(chain.getQuery().getType());
   if (!element.isF32() && !element.isBF16() && !element.isF16())
     return fail("the elements are not f32, bf16 or f16");

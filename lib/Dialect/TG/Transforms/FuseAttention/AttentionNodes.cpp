@@ -30,6 +30,10 @@ public:
   /// With the last two of four dimensions exchanged.
   Value transpose(Value value);
   Value makeNot(Value value);
+  /// With zeros behind the last of four dimensions, up to `width`.
+  Value widen(Value value, int64_t width);
+  /// The first `width` of the last of four dimensions.
+  Value narrow(Value value, int64_t width);
 
   Attribute getOperand(unsigned i) {
     return OperandAttr::get(builder.getContext(), i);
@@ -128,6 +132,34 @@ Value ChainNodeBuilder::makeNot(Value value) {
       ->getResult(0);
 }
 
+static RankedTensorType withWidth(Value value, int64_t width) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.back() = width;
+  return type.clone(shape);
+}
+
+Value ChainNodeBuilder::widen(Value value, int64_t width) {
+  RankedTensorType type = withWidth(value, width);
+  if (type == value.getType())
+    return value;
+  int64_t missing =
+      width - cast<RankedTensorType>(value.getType()).getShape().back();
+  return make(NodeTarget::AtenConstantPadNdDefault, type, value,
+              {getOperand(0),
+               builder.getArrayAttr({getInt(0), getInt(missing)})})
+      ->getResult(0);
+}
+
+Value ChainNodeBuilder::narrow(Value value, int64_t width) {
+  RankedTensorType type = withWidth(value, width);
+  if (type == value.getType())
+    return value;
+  return make(NodeTarget::AtenSliceTensor, type, value,
+              {getOperand(0), getInt(3), getInt(0), getInt(width)})
+      ->getResult(0);
+}
+
 //===----------------------------------------------------------------------===//
 // Operands
 //===----------------------------------------------------------------------===//
@@ -186,6 +218,7 @@ void ChainReplacer::shareHeads(Value &key, Value &value) {
     return forward.view(heads, shape);
   };
   key = getHeads(keys->heads);
+  shape.back() = chain.valueWidth;
   value = getHeads(values->heads);
   sharesHeads = true;
   chain.gradKey = keys->gradient;
@@ -323,8 +356,14 @@ void ChainReplacer::run() {
       getApart(forward, chain.getValue(), chain.columns, chain.valueWidth);
   shareHeads(key, value);
   mask = getMask();
+  // The operators take heads of one width: zeros fill the narrower ones, which
+  // add nothing to a sum.
+  int64_t width = std::max(chain.width, chain.valueWidth);
+  query = forward.widen(query, width);
+  key = forward.widen(key, width);
+  value = forward.widen(value, width);
   auto type = cast<RankedTensorType>(query.getType());
-  Type output = type.clone(getShape(chain.rows, chain.valueWidth));
+  Type output = type.clone(getShape(chain.rows, width));
   Type logs = RankedTensorType::get({chain.batch, chain.heads, chain.rows},
                                     forward.builder.getF32Type());
   NodeOp attention = makeAttention(
@@ -336,6 +375,7 @@ void ChainReplacer::run() {
   if (chain.gradOutput) {
     Value grad =
         getApart(backward, chain.gradOutput, chain.rows, chain.valueWidth);
+    grad = backward.widen(grad, width);
     NodeOp gradients = makeAttention(
         backward,
         NodeTarget::AtenScaledDotProductFlashAttentionForCpuBackwardDefault,
@@ -350,11 +390,14 @@ void ChainReplacer::run() {
       if (!old)
         continue;
       replaced.insert(old.getDefiningOp());
-      replace(backward, old, gradients.getResult(i),
+      Value gradient = backward.narrow(gradients.getResult(i),
+                                       i == 2 ? chain.valueWidth : chain.width);
+      replace(backward, old, gradient,
               /*isTransposed=*/i == 1 && !sharesHeads);
     }
   }
-  replace(forward, chain.getOutput(), attention.getResult(0), false);
+  replace(forward, chain.getOutput(),
+          forward.narrow(attention.getResult(0), chain.valueWidth), false);
   eraseUnread();
 }
 

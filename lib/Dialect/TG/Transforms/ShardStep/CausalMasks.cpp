@@ -8,8 +8,7 @@
 
 #include "CausalMasks.h"
 
-#include "regather/Dialect/TG/IR/TG.h"
-#include "regather/Dialect/TG/Targets/NodeTargets.h"
+#include "regather/Dialect/TG/Nodes/AttentionTargets.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -112,16 +111,14 @@ void MaskBuilder::replaceFlag(const CausalNode &causal) {
 /// Recognizes attention that says by a flag that it masks by position.
 static std::optional<CausalNode> matchCausal(Operation *op) {
   auto node = dyn_cast<NodeOp>(op);
-  if (!node || !node.getArgsAttr())
+  std::optional<NodeTarget> target = findAttentionTarget(op);
+  // Of the public operator the mask is positional.
+  if (!target || !node.getArgsAttr() ||
+      *target == NodeTarget::AtenScaledDotProductAttentionDefault)
     return std::nullopt;
   CausalNode causal{node, 0, 4};
-  if (node.getTarget() ==
-      getName(
-          NodeTarget::AtenScaledDotProductFlashAttentionForCpuBackwardDefault))
+  if (isAttentionBackward(*target))
     causal = {node, 1, 7};
-  else if (node.getTarget() !=
-           getName(NodeTarget::AtenScaledDotProductFlashAttentionForCpuDefault))
-    return std::nullopt;
   ArrayAttr args = node.getArgsAttr();
   DictionaryAttr kwargs = node.getKwargsAttr();
   if (args.size() <= causal.flag || (kwargs && kwargs.get("attn_mask")) ||

@@ -1,0 +1,78 @@
+"""What is added to scores and hides none: numbers that are never so low.
+
+Parameters, products and normalized values, and what sums, factors, tables and
+bounded functions make of them, have the size of usual scores. What a mask hides
+is not of this kind: some number in it is very low, or nothing is known of an
+input.
+
+Each node is looked at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from regather.fx.position_masks import LOWEST
+
+_aten = torch.ops.aten
+
+# Whose results have the size of usual numbers whatever they read.
+_LEAVES = {
+    _aten.addmm.default, _aten.arange.start_step, _aten.bmm.default,
+    _aten.mm.default, _aten.sigmoid.default, _aten.tanh.default,
+}
+# Which make no other numbers than their operands have, or a few times so large.
+_KEPT = {
+    _aten.abs.default, _aten.add.Scalar, _aten.add.Tensor, _aten.alias.default,
+    _aten.cat.default, _aten.clone.default, _aten.detach.default,
+    _aten.embedding.default, _aten.expand.default, _aten.gather.default, _aten.index.Tensor, _aten.index_select.default,
+    _aten.maximum.default, _aten.minimum.default, _aten.mul.Scalar,
+    _aten.mul.Tensor, _aten.neg.default, _aten.permute.default, _aten.relu.default,
+    _aten.repeat.default, _aten.select.int, _aten.slice.Tensor,
+    _aten.mean.dim, _aten.squeeze.default, _aten.squeeze.dim, _aten.squeeze.dims,
+    _aten.sub.Scalar, _aten.sub.Tensor, _aten.sum.dim_IntList, _aten.transpose.int,
+    _aten.unsqueeze.default, _aten.view.default, _aten._unsafe_view.default,
+    _aten.where.self, _aten._to_copy.default,
+}
+_FILLED = {_aten.full.default: 1, _aten.scalar_tensor.default: 0}
+# How far a bias is followed to what it is made of.
+_DEEPEST = 48
+
+
+class UsualNumbers:
+    """Of one graph, with ``parameters`` among its placeholders."""
+
+    def __init__(self, parameters: Set[Node]) -> None:
+        self._parameters = parameters
+        self._known: dict[Node, bool] = {}
+
+    def has(self, node: Any, depth: int = 0) -> bool:
+        """Whether ``node`` is known to have no number that hides a score."""
+        if not isinstance(node, Node):
+            return True
+        if node not in self._known:
+            self._known[node] = False
+            self._known[node] = depth < _DEEPEST and self._look(node, depth + 1)
+        return self._known[node]
+
+    def _look(self, node: Node, depth: int) -> bool:
+        value = node.meta.get("val")
+        if node in self._parameters or node.target in _LEAVES:
+            return True
+        if isinstance(value, torch.Tensor) and not value.is_floating_point():
+            return True
+        if node.target in _FILLED:
+            number = node.args[_FILLED[node.target]]
+            return isinstance(number, int | float) and abs(number) < -LOWEST
+        if node.target not in _KEPT:
+            return False
+        numbers = [arg for arg in node.args if isinstance(arg, float)]
+        return all(abs(number) < -LOWEST for number in numbers) and all(
+            self.has(operand, depth) for operand in node.all_input_nodes)
+
+
+__all__ = ["UsualNumbers"]
