@@ -300,6 +300,48 @@ def test_calls_with_values_of_another_width(width: int) -> None:
     assert any("equal eager PyTorch" in note for note in graph.notes)
 
 
+class Single(nn.Module):
+    """PyTorch's attention with one head of keys and values for all, as in
+    Falcon."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query, self.key = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: Tensor) -> Tensor:
+        key = self.key(x[:, :1])
+        return F.scaled_dot_product_attention(
+            self.query(x), key, key.cos(), is_causal=True).square().sum()
+
+
+def test_calls_with_one_head_of_keys() -> None:
+    graph = regather.capture(Single(), (torch.randn(BATCH, HEADS, ROWS, WIDTH),))
+    assert attentions(graph) == (1, 1)
+    assert any("equal eager PyTorch" in note for note in graph.notes)
+
+
+class Biased(nn.Module):
+    """PyTorch's attention with a mask that is trained, as in T5."""
+
+    def __init__(self, *shape: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(WIDTH, WIDTH)
+        self.bias = nn.Parameter(torch.randn(*shape, ROWS, ROWS))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.scaled_dot_product_attention(
+            self.query(x), x, x.cos(), attn_mask=self.bias).square().sum()
+
+
+@pytest.mark.parametrize("shape", [(), (1, HEADS), (BATCH, 1)])
+def test_calls_with_trained_masks(shape: tuple[int, ...]) -> None:
+    graph = regather.capture(Biased(*shape),
+                             (torch.randn(BATCH, HEADS, ROWS, WIDTH),))
+    assert attentions(graph) == (1, 1)
+    assert count(graph, "biased") == 1
+    assert any("equal eager PyTorch" in note for note in graph.notes)
+
+
 @pytest.mark.parametrize("frozen", [
     ("query",), ("key",), ("value",), ("query", "key"), ("query", "value")],
     ids="-".join)
@@ -454,6 +496,36 @@ def test_attentions_share_a_mask_in_any_order() -> None:
     graph = regather.capture(Crossed(), (torch.randn(BATCH, HEADS, ROWS, WIDTH),))
     assert attentions(graph) == (2, 2)
     assert count(graph, "where") == 1
+
+
+class SharedBias(nn.Module):
+    """Two attentions whose biases have a causal mask in them, for each sequence:
+    their gradients are added before they are summed over the batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.bias = nn.Parameter(torch.randn(1, HEADS, ROWS, ROWS))
+
+    def forward(self, x: Tensor) -> Tensor:
+        place = torch.arange(ROWS).expand(BATCH, 1, 1, ROWS)
+        bias = self.bias + torch.where(place <= place.mT, 0.0,
+                                       torch.finfo(x.dtype).min)
+        for layer in (self.first, self.second):
+            query = layer(x)
+            x = (query @ x.mT * 0.25 + bias).softmax(-1) @ query
+        return x.square().sum()
+
+
+def test_attentions_share_a_bias() -> None:
+    graph = regather.capture(SharedBias(), (torch.randn(BATCH, HEADS, ROWS, WIDTH),))
+    assert attentions(graph) == (2, 2)
+    assert any("equal eager PyTorch" in note for note in graph.notes)
+    for node in graph.module.graph.nodes:
+        if "biased" in str(node.target):
+            assert node.args[7] is True
+            assert tuple(node.kwargs["attn_mask"].meta["val"].shape) == (
+                1, HEADS, ROWS, ROWS)
 
 
 class Merged(nn.Module):

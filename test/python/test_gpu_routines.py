@@ -60,6 +60,41 @@ def test_compute_what_the_cpu_computes(tmp_path: Path, dtype: str,
     assert '"library": "cuBLASLt ' in algorithms.read_text()
 
 
+MASK = "tensor<1x2x8x8xf32>"
+SMALL, SMALL_LOGS = "tensor<2x2x8x4xf32>", "tensor<2x2x8xf32>"
+BIASED = f"""
+func.func @step(%q: {SMALL}, %k: {SMALL}, %v: {SMALL}, %g: {SMALL}, %m: {MASK})
+    -> ({SMALL}, {SMALL}, {SMALL}, {SMALL}, {MASK}) {{
+  %o:2 = tg.node "regather.attention.default"(%q, %k, %v, %m)
+      args [#tg.operand<0>, #tg.operand<1>, #tg.operand<2>, 0.0, true]
+      kwargs {{attn_mask = #tg.operand<3>, softcap = 0.5}}
+      : ({SMALL}, {SMALL}, {SMALL}, {MASK}) -> ({SMALL}, {SMALL_LOGS})
+  %d:4 = tg.node "regather.biased_attention_backward.default"(%g, %q, %k, %v, %o#0, %o#1, %m)
+      args [{OPERANDS}, 0.0, true]
+      kwargs {{attn_mask = #tg.operand<6>, softcap = 0.5}}
+      : ({SMALL}, {SMALL}, {SMALL}, {SMALL}, {SMALL}, {SMALL_LOGS}, {MASK})
+      -> ({SMALL}, {SMALL}, {SMALL}, {MASK})
+  return %o#0, %d#0, %d#1, %d#2, %d#3 : {SMALL}, {SMALL}, {SMALL}, {SMALL}, {MASK}
+}}
+"""
+
+
+def test_bounds_and_gradients_of_masks_are_generated(tmp_path: Path) -> None:
+    """There are routines for hosts alone."""
+    step = tmp_path / "step.mlir"
+    step.write_text(BIASED)
+    bundle = compile_bundle(step, tmp_path / "step.rgb")
+    outputs = tmp_path / "gpu", tmp_path / "cpu"
+    for program, output in zip((bundle, step), outputs):
+        result = run(program, "--random-inputs=1", "--outputs", output)
+        assert result.code == 0, result.stderr
+    gpu, cpu = map(tensors_of, outputs)
+    assert gpu.keys() == cpu.keys() and len(gpu) == 5
+    for name, tensor in gpu.items():
+        numpy.testing.assert_allclose(tensor.to_floats(), cpu[name].to_floats(),
+                                      rtol=1e-5, atol=1e-6, err_msg=name)
+
+
 def test_algorithms_are_kept_next_to_the_bundle(tmp_path: Path) -> None:
     step = tmp_path / "step.mlir"
     step.write_text(STEP.replace("TYPE", "f32"))

@@ -105,7 +105,7 @@ static FailureOr<AttentionArguments> getAttentionArguments(NodeArguments &args,
   if (!isa<FloatType>(query.getElementType()))
     return args.fail("query", "must hold floats");
   a.scale = args.getFloat("scale", 1 / std::sqrt(static_cast<double>(a.width)));
-  a.softcap = tg::getSoftcap(args);
+  a.softcap = regather::tg::getSoftcap(args);
   if (args.hasFailed() || (a.mask && failed(groupMask(args, b, a))))
     return failure();
   a.compute = getComputeType(query.getElementType());

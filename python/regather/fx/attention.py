@@ -51,7 +51,8 @@ def _attention(
     """The fused form, or None where there is none.
 
     Shapes: query [B, H, S, E]; key [B, H / groups, T, E]; value
-    [B, H / groups, T, W]; mask [S, T] or [B or 1, H or 1, S, T]; result
+    [B, H / groups, T, W], where without ``enable_gqa`` groups are one or all
+    heads; mask [S, T] or [B or 1, H or 1, S, T]; result
     [B, H, S, W].
     """
     if dropout_p != 0.0 or any(t.dim() != 4 for t in (query, key, value)):
@@ -64,7 +65,8 @@ def _attention(
     if query.shape[0] != key.shape[0] or 0 in (*query.shape, *value.shape):
         return None
     heads, shared = query.shape[1], key.shape[1]
-    if heads % shared or (heads != shared and not enable_gqa):
+    # A single head of the key is broadcast.
+    if heads % shared or (heads != shared and shared != 1 and not enable_gqa):
         return None
     if attn_mask is not None:
         if is_causal or attn_mask.dim() not in (2, 4):

@@ -10,13 +10,14 @@ Each node is looked at once.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from typing import Any
 
 import torch
 from torch.fx import Node
 
 from regather.fx.position_masks import LOWEST
+from regather.fx.private import unset_fake_temporarily
 
 _aten = torch.ops.aten
 
@@ -39,6 +40,7 @@ _KEPT = {
     _aten.where.self, _aten._to_copy.default,
 }
 _FILLED = {_aten.full.default: 1, _aten.scalar_tensor.default: 0}
+_LEAST = 1e-6
 # How far a bias is followed to what it is made of.
 _DEEPEST = 48
 
@@ -46,8 +48,10 @@ _DEEPEST = 48
 class UsualNumbers:
     """Of one graph, with ``parameters`` among its placeholders."""
 
-    def __init__(self, parameters: Set[Node]) -> None:
+    def __init__(self, parameters: Set[Node],
+                 evaluate: Callable[[Node], torch.Tensor | None]) -> None:
         self._parameters = parameters
+        self._evaluate = evaluate
         self._known: dict[Node, bool] = {}
 
     def has(self, node: Any, depth: int = 0) -> bool:
@@ -68,11 +72,22 @@ class UsualNumbers:
         if node.target in _FILLED:
             number = node.args[_FILLED[node.target]]
             return isinstance(number, int | float) and abs(number) < -LOWEST
+        if node.target is _aten.div.Tensor:
+            return self.has(node.args[0], depth) and self._divides(node.args[1])
         if node.target not in _KEPT:
             return False
         numbers = [arg for arg in node.args if isinstance(arg, float)]
         return all(abs(number) < -LOWEST for number in numbers) and all(
             self.has(operand, depth) for operand in node.all_input_nodes)
+
+
+    def _divides(self, divisor: Any) -> bool:
+        """Whether it makes nothing much larger."""
+        if isinstance(divisor, Node):
+            divisor = self._evaluate(divisor)
+        with unset_fake_temporarily():
+            return divisor is not None and bool(
+                (torch.as_tensor(divisor).abs() > _LEAST).all())
 
 
 __all__ = ["UsualNumbers"]

@@ -41,7 +41,7 @@ class BiasGradient:
             shape = shape_of(self.source)
             value = self._scaled(gradient, made, dtype)
             if shape_of(value) != shape:
-                value = made.call(_aten.view.default, (value, shape))
+                value = made.call(_aten.view.default, (made.contiguous(value), shape))
             self.reader.replace_input_with(self.source, value)
             return
         others: Any = [d for d in self.total.args[1] if d % 4 != 0]
@@ -53,6 +53,7 @@ class BiasGradient:
         # The other terms are summed without this one.
         first, second = self.sum.args
         self.sum.replace_all_uses_with(second if first is self.source else first)
+        self.sum.graph.erase_node(self.sum)
         readers = list(self.total.users)
         behind = Maker(self.total, before=self.total.next)
         value = self._scaled(gradient, behind, dtype)
@@ -74,7 +75,7 @@ class BiasGradient:
         if dims:
             value = made.call(_SUM, (value, dims, True))
         if shape_of(value) != shape:
-            value = made.call(_aten.view.default, (value, shape))
+            value = made.call(_aten.view.default, (made.contiguous(value), shape))
         return value
 
 
@@ -159,9 +160,7 @@ class Gradients:
         users = list(node.users)
         products = [user for user in users if self._is_product(user, node)]
         taken = products
-        if products:
-            self._check_scale(scale, is_bounded)
-        else:
+        if not products:
             taken = [self._take_step(node, scale, is_bounded, found, depth)]
         for user in users:
             if user in taken:
@@ -172,10 +171,11 @@ class Gradients:
                                f"'{user.target}'")
             found.biases.append(BiasGradient(node, user, scale))
         for user in products:
+            gradient = self._find_scaled(user, scale, is_bounded)
             if user.args[0] is node:
-                found.query = user
+                found.query = gradient
             else:
-                found.key = user
+                found.key = gradient
 
     def _take_step(self, node: Node, scale: float, is_bounded: bool,
                    found: Backward, depth: int) -> Node:
@@ -213,11 +213,22 @@ class Gradients:
             user.args[0] is node and is_transposed(user.args[1], self._key)
             or user.args[1] is node and is_transposed(user.args[0], self._query))
 
-    def _check_scale(self, scale: float, is_bounded: bool) -> None:
-        if not math.isclose(scale, self._scores.scale, rel_tol=1e-9) or (
-                is_bounded != (self._scores.tangent is not None)):
+    def _find_scaled(self, product: Node, scale: float, is_bounded: bool) -> Node:
+        """The gradient that ``product`` is, with the scale of the scores, which
+        may be applied behind it."""
+        if is_bounded != (self._scores.tangent is not None):
+            raise Refused("the gradient of its scores has another bound")
+        node = product
+        if not self._is_scale(scale) and len(product.users) == 1:
+            node = next(iter(product.users))
+            scale *= find_factor(node, product) or math.nan
+        if not self._is_scale(scale):
             raise Refused(f"its scores are scaled by {self._scores.scale}, their "
-                           f"gradient by {scale}")
+                           "gradient by another number")
+        return node
+
+    def _is_scale(self, scale: float) -> bool:
+        return math.isclose(scale, self._scores.scale, rel_tol=1e-9)
 
     def _is_masking(self, node: Node, gradient: Node) -> bool:
         """Whether a node sets the gradient to zero where a mask set scores."""

@@ -126,8 +126,8 @@ class Masks:
 
     def __init__(self, constants: Mapping[Node, torch.Tensor],
                  parameters: Set[Node] = frozenset()) -> None:
-        self._usual = UsualNumbers(parameters)
         self._evaluator = Evaluator(constants.get)
+        self._usual = UsualNumbers(parameters, self._evaluate_node)
         self._positions = PositionMasks()
         self._made: dict[tuple[Any, ...], Node] = {}
         # What a mask that depends on nothing adds, in the shape of its tensor.
@@ -184,10 +184,14 @@ class Masks:
             return False
         return self._positions.hides_later(mask.tensor, mask.hidden)
 
+    def _evaluate_node(self, node: Node) -> torch.Tensor | None:
+        # A compiler of PyTorch's may have a mode of fake tensors active.
+        with unset_fake_temporarily():
+            return self._evaluator.value(node)
+
     def _evaluate(self, mask: Mask) -> torch.Tensor | None:
         mask = replace(mask, tensor=self._share(mask.tensor))
         if mask not in self._values:
-            # A compiler of PyTorch's may have a mode of fake tensors active.
             with unset_fake_temporarily():
                 value = self._evaluator.value(mask.tensor)
                 if value is not None and mask.hidden is not None:

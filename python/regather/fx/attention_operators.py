@@ -109,9 +109,9 @@ def _biased_attention_backward(
     powers = _make_powers(scores, logsumexp)
     sums = powers.sum(-1, keepdim=True)
     is_lost = (logsumexp[..., None].abs() >= _LARGE) & (sums != 0)
-    powers = torch.where(is_lost, powers / sums, powers)
+    powers = torch.where(is_lost, powers / sums, powers).contiguous()
     along = (gradient * result).sum(-1, keepdim=True)
-    of_mask = powers * (gradient @ _repeat(v, q).mT - along)
+    of_mask = powers * (gradient @ _repeat(v, q).mT - along).contiguous()
     of_scores = of_mask * (scale if scale is not None
                            else 1 / math.sqrt(query.shape[3]))
     if tangents is not None:

@@ -498,35 +498,34 @@ TEST_F(NodeShardingRule, AttentionWithGroups) {
 // The gradient of a mask that all sequences share is a sum over these.
 TEST_F(NodeShardingRule, GradientsOfMasks) {
   auto getRule = [&](StringRef mask) {
-    return ruleOfNode(
-        ("%q: tensor<2x6x4x8xf32>, %k: tensor<2x3x5x8xf32>, "
-         "%m: " +
-         mask + ", %l: tensor<2x6x4xf32>")
-            .str(),
-        (R"("regather.biased_attention_backward.default"
+    return ruleOfNode(("%q: tensor<2x6x4x8xf32>, %k: tensor<2x3x5x8xf32>, "
+                       "%m: " +
+                       mask + ", %l: tensor<2x6x4xf32>")
+                          .str(),
+                      (R"("regather.biased_attention_backward.default"
                (%q, %q, %k, %k, %q, %l, %m)
              args [#tg.operand<0>, #tg.operand<1>, #tg.operand<2>,
                    #tg.operand<3>, #tg.operand<4>, #tg.operand<5>, 0.0, false]
              kwargs {attn_mask = #tg.operand<6>}
              : (tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x3x5x8xf32>,
                 tensor<2x3x5x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4xf32>, )" +
-         mask + R"()
+                       mask + R"()
              -> (tensor<2x6x4x8xf32>, tensor<2x3x5x8xf32>,
                  tensor<2x3x5x8xf32>, )" +
-         mask + "))")
-            .str());
+                       mask + ")")
+                          .str());
   };
   StringRef operands =
       "[a (b c) d e], [a (b c) d f], [a b g h], [a b g i], [a (b c) d j], "
       "[a (b c) d], ";
-  StringRef gradients = " -> [a (b c) d k], [a b g h], [a b g i], ";
+  StringRef gradients = " -> [a (b c) d l], [a b g h], [a b g i], ";
   EXPECT_EQ(getRule("tensor<1x6x4x5xf32>"),
-            (operands + "[- (b c) d g]" + gradients +
-             "[- (b c) d g] sum(a c d) whole(e f g h i j k) linear(0)")
+            (operands + "[1 (b c) d k]" + gradients +
+             "[1 (b c) d g] sum(a c d) whole(e f g h i j k l) linear(0)")
                 .str());
   EXPECT_EQ(getRule("tensor<2x6x4x5xf32>"),
-            (operands + "[a (b c) d g]" + gradients +
-             "[a (b c) d g] sum(c d) whole(e f g h i j k) linear(0)")
+            (operands + "[a (b c) d k]" + gradients +
+             "[a (b c) d g] sum(c d) whole(e f g h i j k l) linear(0)")
                 .str());
 }
 

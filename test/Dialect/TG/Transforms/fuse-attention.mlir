@@ -592,10 +592,10 @@ func.func @classifier(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
 // CHECK-LABEL: func.func @narrow_values
 // CHECK:         %[[V:.*]] = tg.node "aten.constant_pad_nd.default"(%arg2) args [#tg.operand<0>, [0, 4]] {{.*}} -> tensor<1x2x6x8xf32>
 // CHECK-NEXT:    %[[O:.*]]:2 = tg.node "aten._scaled_dot_product_flash_attention_for_cpu.default"(%arg0, %arg1, %[[V]])
-// CHECK:         %[[G:.*]] = tg.node "aten.constant_pad_nd.default"(%arg3) args [#tg.operand<0>, [0, 4]] {{.*}} -> tensor<1x2x4x8xf32>
+// CHECK-NEXT:    %[[OUT:.*]] = tg.node "aten.slice.Tensor"(%[[O]]#0) args [#tg.operand<0>, 3, 0, 4] {{.*}} -> tensor<1x2x4x4xf32>
+// CHECK-NEXT:    %[[G:.*]] = tg.node "aten.constant_pad_nd.default"(%arg3) args [#tg.operand<0>, [0, 4]] {{.*}} -> tensor<1x2x4x8xf32>
 // CHECK-NEXT:    %[[GRAD:.*]]:3 = tg.node "aten._scaled_dot_product_flash_attention_for_cpu_backward.default"(%[[G]], %arg0, %arg1, %[[V]], %[[O]]#0, %[[O]]#1)
 // CHECK-NEXT:    %[[GV:.*]] = tg.node "aten.slice.Tensor"(%[[GRAD]]#2) args [#tg.operand<0>, 3, 0, 4] {{.*}} -> tensor<1x2x6x4xf32>
-// CHECK-NEXT:    %[[OUT:.*]] = tg.node "aten.slice.Tensor"(%[[O]]#0) args [#tg.operand<0>, 3, 0, 4] {{.*}} -> tensor<1x2x4x4xf32>
 // CHECK-NEXT:    return %[[OUT]], %[[GV]]
 func.func @narrow_values(%query: tensor<1x2x4x8xf32>, %key: tensor<1x2x6x8xf32>, %value: tensor<1x2x6x4xf32>, %grad: tensor<1x2x4x4xf32>) -> (tensor<1x2x4x4xf32>, tensor<1x2x6x4xf32>) {
   %q = tg.node "aten.view.default"(%query) args [#tg.operand<0>, [2, 4, 8]] {tg.phase = #tg.phase<forward>} : (tensor<1x2x4x8xf32>) -> tensor<2x4x8xf32>
