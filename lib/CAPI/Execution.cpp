@@ -202,6 +202,7 @@ static LogicalResult compileForGpu(RegatherExecutable &executable,
            << ", but kernels are compiled for sm_80 and newer";
   code.cacheDirectory = getDefaultCacheDirectory();
   options.fitsDevice = true;
+  options.expandsAttention = true;
   options.cluster = chooseCodeCluster(options, code, module);
   FailureOr<PreparedStep> prepared = prepareWholeStep(module, options);
   if (failed(prepared) ||

@@ -145,6 +145,7 @@ CompileRequest regather::takeCompileRequest(CommandRequest request,
   compile.code = std::move(request.compile);
   // CPUs say themselves what they have.
   compile.step.fitsDevice = compile.code.isForGpus();
+  compile.step.expandsAttention = compile.code.isForGpus();
   return compile;
 }
 

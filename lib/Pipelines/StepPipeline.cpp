@@ -128,6 +128,10 @@ void regather::buildShardingPipeline(OpPassManager &pm,
     pm.addPass(createFuseAttentionPass(options.fuseAttention.options));
     closePhase(pm, options);
   }
+  if (options.expandsAttention) {
+    pm.addPass(createExpandAttentionPass());
+    closePhase(pm, options);
+  }
 
   // Collectives, the rules of sharding and optimizers know real numbers.
   if (!getModelAxes(options).empty() || hasDataAxis(options) ||

@@ -60,8 +60,8 @@ def test_compute_what_the_cpu_computes(tmp_path: Path, dtype: str,
     assert '"library": "cuBLASLt ' in algorithms.read_text()
 
 
-MASK = "tensor<1x2x8x8xf32>"
-SMALL, SMALL_LOGS = "tensor<2x2x8x4xf32>", "tensor<2x2x8xf32>"
+MASK = "tensor<1x2x16x16xf32>"
+SMALL, SMALL_LOGS = "tensor<2x2x16x8xf32>", "tensor<2x2x16xf32>"
 BIASED = f"""
 func.func @step(%q: {SMALL}, %k: {SMALL}, %v: {SMALL}, %g: {SMALL}, %m: {MASK})
     -> ({SMALL}, {SMALL}, {SMALL}, {SMALL}, {MASK}) {{
@@ -79,15 +79,19 @@ func.func @step(%q: {SMALL}, %k: {SMALL}, %v: {SMALL}, %g: {SMALL}, %m: {MASK})
 """
 
 
-def test_bounds_and_gradients_of_masks_are_generated(tmp_path: Path) -> None:
+def test_bounds_and_gradients_of_masks_are_products(tmp_path: Path) -> None:
     """There are routines for hosts alone."""
     step = tmp_path / "step.mlir"
     step.write_text(BIASED)
     bundle = compile_bundle(step, tmp_path / "step.rgb")
     outputs = tmp_path / "gpu", tmp_path / "cpu"
+    record = tmp_path / "calls"
     for program, output in zip((bundle, step), outputs):
-        result = run(program, "--random-inputs=1", "--outputs", output)
+        result = run(program, "--random-inputs=1", "--outputs", output,
+                     REGATHER_RECORD=str(record))
         assert result.code == 0, result.stderr
+    calls = [call["call"] for call in calls_of(record)]
+    assert calls.count("cublasLtMatmul") == 7
     gpu, cpu = map(tensors_of, outputs)
     assert gpu.keys() == cpu.keys() and len(gpu) == 5
     for name, tensor in gpu.items():

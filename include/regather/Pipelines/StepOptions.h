@@ -78,6 +78,8 @@ struct StepOptions {
   /// Without such a limit, what the device of the cluster has is one if the
   /// step does not fit there and nothing was decided about it.
   bool fitsDevice = false;
+  /// Attention that only hosts have a routine for is computed by products.
+  bool expandsAttention = false;
   /// Nothing is chosen: what is open is not done.
   bool asCaptured = false;
 

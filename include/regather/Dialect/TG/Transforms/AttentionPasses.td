@@ -11,6 +11,29 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ExpandAttentionPass : Pass<"tg-expand-attention", "::mlir::ModuleOp"> {
+  let summary = "Compute attention that GPUs have no routine for by products";
+  let description = [{
+    Puts products, a softmax in parts and their gradients in the place of
+    attention whose scores have a bound (`regather.attention` with `softcap`), or
+    whose backward computes the gradient of its mask
+    (`regather.biased_attention_backward`): hosts have routines for these, GPUs
+    have none, but libraries for the products. Scores are stored in f32, or f64
+    for operands of that, and computed again in backward.
+
+    Other attention, and nodes whose arguments do not fit, stay as they are.
+
+    Precondition: nothing has been decided about the step: the pass comes before
+    it is sharded.
+
+    Postcondition: the step passes `tg-verify-step`.
+  }];
+  let dependentDialects = ["::regather::tg::TGDialect"];
+  let statistics = [
+    Statistic<"numExpanded", "num-expanded", "Number of nodes taken apart">
+  ];
+}
+
 def FuseAttentionPass : Pass<"tg-fuse-attention", "::mlir::ModuleOp"> {
   let summary = "Compute attention written as products by a node for it";
   let description = [{
