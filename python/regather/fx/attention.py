@@ -25,14 +25,22 @@ _PUBLIC = torch.nn.functional.scaled_dot_product_attention
 
 
 class WholeAttention(TorchFunctionMode):
-    """Replaces attention calls while it is active."""
+    """Replaces attention calls while it is active; those with a trained mask if
+    it ``takes_biases``."""
+
+    def __init__(self, takes_biases: bool = True) -> None:
+        super().__init__()
+        self._takes_biases = takes_biases
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
         if func is _PUBLIC and FLASH is not None:
-            result = _attention(*args, **kwargs)
+            mask = kwargs.get("attn_mask", args[3] if len(args) > 3 else None)
+            is_trained = isinstance(mask, torch.Tensor) and mask.requires_grad
+            result = (None if is_trained and not self._takes_biases
+                      else _attention(*args, **kwargs))
             if result is not None:
                 return result
         return func(*args, **kwargs)

@@ -34,13 +34,16 @@ from regather.fx.attention_nodes import (BMM, Maker, Other, Refused, dtype_of,
                                          shape_of)
 from regather.fx.attention_operators import (ATTENTION, ATTENTION_BACKWARD,
                                              BIASED_BACKWARD, is_per_sequence)
-from regather.fx.attention_scores import Scores, follow_probabilities
+from regather.fx.attention_scores import (Scores, find_softmax,
+                                          follow_probabilities)
 from regather.fx.attention_sinks import find_sink
 from regather.fx.private import FLASH, FLASH_BACKWARD
 
 _aten = torch.ops.aten
 _ALIASES = {_aten.alias.default, _aten.detach.default}
 _SOFTMAX = _aten._softmax.default
+# What backward of an attention reads of forward.
+_SAVED = {_SOFTMAX, _aten.tanh.default, _aten.where.self}
 
 
 class Fused(NamedTuple):
@@ -60,15 +63,16 @@ def fuse_attention(graph: Graph,
         return Fused(0, [])
     place = {node: i for i, node in enumerate(graph.nodes)}
     masks = Masks(constants or {}, parameters)
-    for node in graph.nodes:
+    for node in list(graph.nodes):
         if node.target in (FLASH, FLASH_BACKWARD):
             masks.simplify(node)
+        elif node.target in _SAVED:
+            _pass_over_aliases(node)
     fused = 0
     refused: Counter[str] = Counter()
     for node in list(graph.nodes):
         if node.target is not _SOFTMAX:
             continue
-        _pass_over_aliases(node)
         try:
             chain = _Chain.find(node)
             masks.check(chain.scores.masks)
@@ -142,8 +146,9 @@ class _Chain:
         if len(shape) not in (3, 4) or softmax.args[1] % len(shape) != len(shape) - 1:
             raise Other
         sink = find_sink(softmax)
-        scores = Scores(softmax, sink)
-        last, result, transposed = follow_probabilities(softmax, sink)
+        written = find_softmax(softmax)
+        scores = Scores(written, sink)
+        last, result, transposed = follow_probabilities(written.probabilities, sink)
         if sink is not None:
             shape[-1] = sink.columns
         if shape_of(last) != [math.prod(shape[:-2]), *shape[-2:]]:
@@ -155,7 +160,7 @@ class _Chain:
             raise Refused("query, key and value differ in type")
         if 0 in (*shape, *sizes[0], *sizes[1]):
             raise Other
-        backward = Gradients(softmax, scores, value).find(transposed)
+        backward = Gradients(written.probabilities, scores, value).find(transposed)
         return _Chain(softmax, scores, value, result, backward)
 
     def choose_masks(self, masks: Masks) -> None:

@@ -11,7 +11,8 @@ import torch
 from torch.fx import Node
 
 from regather.fx.attention_biases import UsualNumbers
-from regather.fx.attention_nodes import Maker, Refused, dtype_of, shape_of
+from regather.fx.attention_nodes import (Maker, Refused, dtype_of, number_of,
+                                         shape_of)
 from regather.fx.evaluate import Evaluator
 from regather.fx.position_masks import LOWEST, Known, PositionMasks
 from regather.fx.private import FLASH, unset_fake_temporarily
@@ -75,11 +76,29 @@ def _terms_of(mask: Mask) -> list[Mask]:
         if node.target is _aten.add.Tensor and not node.kwargs and all(
                 isinstance(arg, Node) for arg in node.args):
             terms += reversed(node.args)
+        elif (hiding := _find_hiding(node)) is not None:
+            kept, hidden, value = hiding
+            terms.append(kept)
+            found.append(replace(mask, tensor=node.args[0], hidden=hidden,
+                                 value=value))
         else:
             found.append(replace(mask, tensor=node))
         if len(found) + len(terms) > _MOST_TERMS:
             return [mask]
     return found or [mask]
+
+
+def _find_hiding(node: Node) -> tuple[Node, bool, float] | None:
+    """What a choice keeps, for which truth value it does not, and the number that
+    it takes then, if that is very low."""
+    if node.target is not _aten.where.self:
+        return None
+    for kept, number, hidden in ((*node.args[1:], False), (*node.args[:0:-1], True)):
+        value = number_of(number)
+        if value is not None and value <= LOWEST and isinstance(kept, Node) and (
+                number_of(kept) is None):
+            return kept, hidden, value
+    return None
 
 
 # Of a sum that is a mask.

@@ -4,6 +4,7 @@ and on to the product that reads its probabilities."""
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,13 +15,42 @@ from regather.fx.attention_nodes import (BMM, Other, Refused, find_factor,
                                          is_transposed, keeps_elements,
                                          leads_to_product, number_of,
                                          reaches_product, shape_of)
-from regather.fx.attention_sinks import Sink
+from regather.fx.attention_sinks import Sink, is_zero
 from regather.fx.position_masks import LOWEST
 
 _aten = torch.ops.aten
 SOFTMAX_BACKWARD = _aten._softmax_backward_data.default
+_NOT = _aten.logical_not.default
 _FACTORS = (_aten.mul.Tensor, _aten.mul.Scalar, _aten.div.Tensor, _aten.div.Scalar)
 _MASKING = (_aten.add.Tensor, _aten.where.self)
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """``probabilities`` are what ``node`` gives, but zeros in rows that minus
+    infinity hides as a whole, which ``test`` looks for, if PyTorch's attention has
+    written it so. What attention becomes gives zeros there in any case."""
+
+    node: Node
+    probabilities: Node
+    test: Node | None = None
+
+
+def find_softmax(node: Node) -> Softmax:
+    scores = node.args[0]
+    for user in node.users:
+        if user.target is not _aten.where.self or user.args[2] is not node or (
+                not is_zero(user.args[1])):
+            continue
+        test: Any = user.args[0]
+        for target in (_NOT, _aten.any.dim, _NOT, _aten.eq.Scalar):
+            if not isinstance(test, Node) or test.target is not target:
+                break
+            last, test = test, test.args[0]
+        else:
+            if test is scores and last.args[1] == -math.inf:
+                return Softmax(node, user, last)
+    return Softmax(node, node)
 
 
 class Scores:
@@ -31,9 +61,10 @@ class Scores:
     or without a bound, where ``softcap`` is None.
     """
 
-    def __init__(self, softmax: Node, sink: Sink | None) -> None:
+    def __init__(self, found: Softmax, sink: Sink | None) -> None:
         """Raises ``Refused`` or ``Other`` if scores are made in another way."""
-        self._softmax = softmax
+        self._softmax = softmax = found.node
+        self._test = found.test
         self.sink = sink
         self._shape = shape_of(softmax)
         if sink is not None:
@@ -65,7 +96,9 @@ class Scores:
             raise Other
         for value, reader in before:
             # Backward reads the tangent.
-            if list(value.users) != [reader] and value is not self.tangent:
+            if value is not self.tangent and [
+                    user for user in value.users
+                    if user is not self._test] != [reader]:
                 raise Refused("its scores are read by others")
         return node
 
@@ -174,4 +207,5 @@ def follow_probabilities(softmax: Node, sink: Sink | None) -> tuple[Node, Node, 
         node = user
 
 
-__all__ = ["SOFTMAX_BACKWARD", "Scores", "follow_probabilities"]
+__all__ = ["SOFTMAX_BACKWARD", "Scores", "Softmax", "find_softmax",
+           "follow_probabilities"]

@@ -188,8 +188,8 @@ def _add_powers(first: Node, second: Node, made: Maker) -> Node:
 
 def is_zero(node: Any) -> bool:
     """Whether a node is filled with zeros."""
-    return isinstance(node, Node) and node.target is _aten.full.default and (
-        node.args[1] == 0)
+    return isinstance(node, Node) and node.target in (
+        _aten.full.default, _aten.full_like.default) and node.args[1] == 0
 
 
 def is_padded(node: Node, columns: int) -> bool:
@@ -217,4 +217,4 @@ def _cast(node: Node, dtype: torch.dtype, made: Maker) -> Node:
         _aten._to_copy.default, (node,), {"dtype": dtype})
 
 
-__all__ = ["Sink", "find_sink", "is_padded"]
+__all__ = ["Sink", "find_sink", "is_padded", "is_zero"]

@@ -11,6 +11,7 @@ import torch
 
 from regather.fx import cleanup, private
 from regather.fx.attention_chains import fuse_attention
+from regather.fx.attention_operators import BIASED_BACKWARD
 from regather.fx.document import constant_name, document
 from regather.fx.errors import CaptureError
 from regather.fx.graph import CapturedGraph
@@ -93,6 +94,8 @@ def capture_step(
             traced.module.graph, dict(constants),
             frozenset(placeholders(traced.module)[:len(traced.parameters)]))
         notes += said
+        fused += any(node.target is BIASED_BACKWARD
+                     for node in traced.module.graph.nodes)
         cleanup.erase_dead(traced.module.graph)
     cleanup.check(traced.module.graph)
     state = [*traced.parameters, *traced.buffers]

@@ -281,7 +281,7 @@ class _Run:
         with (
             replaced(tensors, state),
             subject.attributes.observing(),
-            WholeAttention(),
+            WholeAttention(subject.step.fuse_attention),
             LengthsAsTensors(),
             LossesByParts(),
             as_tags(self._recorder),

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from torch.fx import GraphModule
+from torch.fx import GraphModule, Node
 
 from regather.fx.attention_chains import fuse_attention
 from regather.fx.cleanup import erase_dead
@@ -43,6 +43,15 @@ def _find_updated() -> frozenset[int]:
         metadata.input_info if metadata else ()) if info.mutates_data)
 
 
+def _find_trained(gm: GraphModule) -> frozenset[Node]:
+    """Arguments that have gradients: parameters, of the model or of a caller."""
+    context = TracingContext.try_get()
+    metadata = context.fw_metadata if context else None
+    arguments = [node for node in gm.graph.nodes if node.op == "placeholder"]
+    return frozenset(node for node, info in zip(
+        arguments, metadata.input_info if metadata else ()) if info.requires_grad)
+
+
 def _boxed(program: Program) -> Callable[[list[Any]], Any]:
     """As a function: PyTorch copies the mark to what it wraps around it."""
     def run(args: list[Any]) -> list[Any]:
@@ -52,7 +61,7 @@ def _boxed(program: Program) -> Callable[[list[Any]], Any]:
 
 def _fuse_attention(gm: GraphModule) -> None:
     """Before anybody decides what is saved: scores need not be."""
-    fuse_attention(gm.graph)
+    fuse_attention(gm.graph, parameters=_find_trained(gm))
     erase_dead(gm.graph)
     gm.recompile()
 
