@@ -591,3 +591,37 @@ def test_backend_stores_no_scores(is_trained: bool,
         names = [str(node.target) for node in graph.nodes]
         assert sum("flash_attention" in name for name in names) == 1
         assert not any("softmax" in name for name in names)
+
+
+@pytest.mark.parametrize(("make", "operator"), [
+    (lambda: Biased(1, HEADS), "regather.biased_attention_backward"),
+    (lambda: Attention(capped_and_hidden, shared=2), "regather.attention_backward")],
+    ids=["biased", "capped"])
+def test_backend_takes_biases_and_bounds(
+        make: Callable[[], nn.Module], operator: str,
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch writes the first one out, with zeros in rows without a key."""
+    from regather.torch import backend
+
+    names: list[str] = []
+
+    class Seen(backend.Program):
+        def __init__(self, gm: Any, *others: Any) -> None:
+            names.extend(str(node.target) for node in gm.graph.nodes)
+            super().__init__(gm, *others)
+
+    monkeypatch.setattr(backend, "Program", Seen)
+    torch.manual_seed(0)
+    model = make()
+    arguments = ((torch.randn(BATCH, HEADS, ROWS, WIDTH),)
+                 if isinstance(model, Biased) else
+                 (torch.randn(BATCH, ROWS, HEADS * WIDTH), torch.zeros(BATCH, ROWS)))
+    compiled = torch.compile(model, backend="regather", dynamic=False,
+                             options={"fallback": False})
+    expected, found = model(*arguments), compiled(*arguments)
+    torch.testing.assert_close(found, expected)
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    torch.testing.assert_close(torch.autograd.grad(found, parameters),
+                               torch.autograd.grad(expected, parameters))
+    assert any(operator in name for name in names)
+    assert not any("softmax" in name for name in names)

@@ -11,8 +11,8 @@ import torch
 from torch.fx import Node
 
 from regather.fx.attention_biases import UsualNumbers
-from regather.fx.attention_nodes import (Maker, Refused, dtype_of, number_of,
-                                         shape_of)
+from regather.fx.attention_nodes import (Maker, Refused, dtype_of, is_copy,
+                                         number_of, shape_of)
 from regather.fx.evaluate import Evaluator
 from regather.fx.position_masks import LOWEST, Known, PositionMasks
 from regather.fx.private import FLASH, unset_fake_temporarily
@@ -73,6 +73,8 @@ def _terms_of(mask: Mask) -> list[Mask]:
     terms, found = [mask.tensor], []
     while terms and mask.hidden is None:
         node = terms.pop()
+        while is_copy(node):
+            node = node.args[0]
         if node.target is _aten.add.Tensor and not node.kwargs and all(
                 isinstance(arg, Node) for arg in node.args):
             terms += reversed(node.args)

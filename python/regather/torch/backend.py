@@ -43,13 +43,14 @@ def _find_updated() -> frozenset[int]:
         metadata.input_info if metadata else ()) if info.mutates_data)
 
 
-def _find_trained(gm: GraphModule) -> frozenset[Node]:
-    """Arguments that have gradients: parameters, of the model or of a caller."""
-    context = TracingContext.try_get()
-    metadata = context.fw_metadata if context else None
-    arguments = [node for node in gm.graph.nodes if node.op == "placeholder"]
-    return frozenset(node for node, info in zip(
-        arguments, metadata.input_info if metadata else ()) if info.requires_grad)
+def _find_trained(joint: GraphModule, num_outputs: int) -> frozenset[Node]:
+    """Arguments whose gradients are results, behind ``num_outputs`` of forward:
+    parameters, of the model or of a caller."""
+    arguments = [node for node in joint.graph.nodes if node.op == "placeholder"]
+    (results,) = joint.graph.output_node().args
+    gradients: Any = list(results)[num_outputs:]
+    return frozenset(node for node, gradient in zip(arguments, gradients)
+                     if gradient is not None)
 
 
 def _boxed(program: Program) -> Callable[[list[Any]], Any]:
@@ -59,9 +60,9 @@ def _boxed(program: Program) -> Callable[[list[Any]], Any]:
     return mark_boxed(run)
 
 
-def _fuse_attention(gm: GraphModule) -> None:
+def _fuse_attention(gm: GraphModule, trained: frozenset[Node]) -> None:
     """Before anybody decides what is saved: scores need not be."""
-    fuse_attention(gm.graph, parameters=_find_trained(gm))
+    fuse_attention(gm.graph, parameters=trained)
     erase_dead(gm.graph)
     gm.recompile()
 
@@ -69,7 +70,7 @@ def _fuse_attention(gm: GraphModule) -> None:
 def _compiler(part: str, falls_back: bool) -> Callable[..., Any]:
     def compile_graph(gm: GraphModule, inputs: list[Any]) -> Callable[..., Any]:
         if part == "inference":
-            _fuse_attention(gm)
+            _fuse_attention(gm, frozenset())
         try:
             program = Program(gm, f"{part} graph", _find_updated()
                               if part == "forward" else frozenset())
@@ -96,7 +97,7 @@ def regather(gm: GraphModule, inputs: list[Any], *,
                          "mode, budget, policy, reshard, record, plan, cluster") from error
 
     def partition(joint: GraphModule, *args: Any, **named: Any) -> Any:
-        _fuse_attention(joint)
+        _fuse_attention(joint, _find_trained(joint, named["num_fwd_outputs"]))
         return partitioner(joint, *args, **named)
 
     compiled = aot_autograd(
