@@ -77,8 +77,12 @@ void HeadView::readMask(int64_t row, int64_t column, int64_t count,
 void HeadView::add(int64_t row, int64_t column, int64_t count,
                    const float *from) const {
   auto *to = static_cast<float *>(at(row, column));
-  for (int64_t j = 0; j < count; ++j)
-    to[j * strides[1]] += from[j];
+  if (strides[1] == 1)
+    for (int64_t j = 0; j < count; ++j)
+      to[j] += from[j];
+  else
+    for (int64_t j = 0; j < count; ++j)
+      to[j * strides[1]] += from[j];
 }
 
 void HeadView::clear(int64_t rows, int64_t count) const {
