@@ -140,3 +140,35 @@ def test_equals_eager(name: str, tmp_path: Path) -> None:
         results = execute(tmp_path, "cpu", "step.fx.json",
                           "--fuse-attention=all", *mesh)
         assert not find_errors(results, expected, TOLERANCE), mesh
+
+
+# A bound and shared heads; biases of all sequences; a sink of each head.
+CUT = {
+    "gemma2": lambda: library(
+        "Gemma2Config", "Gemma2ForCausalLM", hidden_size=32, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, head_dim=8,
+        intermediate_size=64, sliding_window=8, query_pre_attn_scalar=8,
+        attn_logit_softcapping=0.5, pad_token_id=0),
+    "t5": MODELS["t5"],
+    "gpt_oss": lambda: library(
+        "GptOssConfig", "GptOssForCausalLM", hidden_size=32, num_hidden_layers=1,
+        num_attention_heads=4, num_key_value_heads=2, head_dim=8,
+        intermediate_size=32, num_local_experts=2, num_experts_per_tok=1,
+        pad_token_id=0)}
+HEADS_OF_CUT = ("--mesh=tp:2", "--shard=/.*(q_proj|k_proj|v_proj)/=[tp] shard 0",
+                "--shard=/.*o_proj\\.weight/=[tp] shard 1")
+HEADS_OF_T5 = ("--mesh=tp:2", "--shard=/.*Attention\\.(q|k|v)/=[tp] shard 0",
+               "--shard=/.*Attention\\.o/=[tp] shard 1")
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_captured_attention_is_cut(name: str, tmp_path: Path) -> None:
+    """With the batch over two ranks, and with the heads."""
+    torch.manual_seed(0)
+    step = CUT[name]()
+    captured_models.keep(step, tmp_path, verify=0)
+    expected = step.run()
+    heads = HEADS_OF_T5 if name == "t5" else HEADS_OF_CUT
+    for mesh in ((), ("--mesh=dp:2",), heads):
+        results = execute(tmp_path, "cpu", "step.fx.json", *mesh)
+        assert not find_errors(results, expected, TOLERANCE), mesh
