@@ -402,6 +402,13 @@ def scaled_sinks(self: Attention, query: Tensor, key: Tensor,
     return (joined - joined.min(-1, keepdim=True).values).softmax(-1)[..., :-1]
 
 
+def discouraged_padding(self: Attention, query: Tensor, key: Tensor,
+                        padding: Tensor) -> Tensor:
+    """By a number that takes the digits of a logarithm."""
+    hidden = (padding < 0).to(query.dtype) * -1e9
+    return (query @ key.mT + hidden[:, None, None]).softmax(-1)
+
+
 def biased_and_padded(self: Attention, query: Tensor, key: Tensor,
                       padding: Tensor) -> Tensor:
     return (query @ key.mT + self.bias + padding[:, None, None]).softmax(-1)
@@ -439,6 +446,7 @@ REFUSED = {
     shown: "its probabilities are read by others",
     bounded_mask: "its mask is bounded with its scores",
     bounded_twice: "'aten.tanh.default' is applied to its scores",
+    discouraged_padding: HIDES,
     biased_and_padded: HIDES,
     discouraged: "scores are masked with -10000.0",
     masked_twice: "two masks together might hide whole rows by a finite number",

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from regather.fx.attention_biases import UsualNumbers
+from regather.fx.attention_biases import USUAL, UsualNumbers
 from regather.fx.attention_nodes import (Maker, Refused, dtype_of, is_copy,
                                          number_of, shape_of)
 from regather.fx.evaluate import Evaluator
@@ -227,7 +227,7 @@ class Masks:
             return True
         value = self._evaluate(mask)
         with unset_fake_temporarily():
-            return value is not None and bool((value > LOWEST).all())
+            return value is not None and bool((value >= -USUAL).all())
 
     def _is_infinite(self, mask: Mask) -> bool:
         return mask.hidden is not None and mask.value == -math.inf

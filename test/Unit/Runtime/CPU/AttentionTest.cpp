@@ -478,18 +478,19 @@ TEST(AttentionTest, ComputesF16InF32) {
   expectComputedInF32(RG_F16, toF16, fromF16);
 }
 
-TEST(AttentionTest, GivesTheSameBitsInAnyOrderOfTasks) {
-  Example example(1, 4, 2, 300, 300, 24, 24);
-  example.desc.causal = 1;
+namespace {
+void expectSameBitsInAnyOrder(Example example, int64_t numTasks) {
+  bool isBiased = example.desc.mask_gradient;
   example.run();
   std::vector<std::vector<float>> expected = example.values;
   std::vector<void *> buffers = example.getBuffers();
   for (int32_t backward : {0, 1}) {
     example.desc.backward = backward;
+    example.desc.mask_gradient = backward && isBiased;
     rg_attention *attention = nullptr;
     ASSERT_EQ(rg_attention_create(&example.desc, &attention), RG_OK);
     int64_t count = rg_attention_tasks(attention);
-    EXPECT_EQ(count, backward ? 2 : 12);
+    EXPECT_EQ(count, backward ? 2 : numTasks);
     std::vector<std::thread> threads;
     for (int64_t task = 0; task != count; ++task)
       threads.emplace_back([&, task] {
@@ -504,6 +505,18 @@ TEST(AttentionTest, GivesTheSameBitsInAnyOrderOfTasks) {
     rg_attention_destroy(attention);
   }
   EXPECT_EQ(example.values, expected);
+}
+} // namespace
+
+TEST(AttentionTest, GivesTheSameBitsInAnyOrderOfTasks) {
+  Example example(1, 4, 2, 300, 300, 24, 24);
+  example.desc.causal = 1;
+  expectSameBitsInAnyOrder(example, 12);
+  // The gradient of a mask is a sum over the batch, of which a task has all.
+  Example biased(2, 2, 1, 150, 150, 24, 24);
+  biased.desc.softcap = 1;
+  biased.desc.masked = biased.desc.mask_gradient = 1;
+  expectSameBitsInAnyOrder(biased, 8);
 }
 
 TEST(AttentionTest, RejectsWrongDescriptions) {
