@@ -174,6 +174,13 @@ def in_windows(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> 
     return (scores + hidden[:, None]).flatten(0, 1).softmax(-1)
 
 
+def cleared(self: Attention, query: Tensor, key: Tensor, padding: Tensor) -> Tensor:
+    """As in CPM-Ant, which compares its mask anew."""
+    scores = query @ key.mT * 0.25 + self.bias
+    scores = scores.masked_fill(self.visible == torch.tensor(False), float("-inf"))
+    return scores.softmax(-1).masked_fill(self.visible == torch.tensor(False), 0)
+
+
 def join_sinks(self: Attention, scores: Tensor) -> Tensor:
     sinks = self.sinks.reshape(1, -1, 1, 1).expand(BATCH, -1, ROWS, -1)
     return torch.cat([scores, sinks], -1)
@@ -195,7 +202,7 @@ def with_sinks_only(self: Attention, query: Tensor, key: Tensor,
 FUSED = [plain, einsum, scaled_query, decayed, hidden, first_visible, causal, wide,
          flat, sharpened_after, capped, capped_and_hidden, biased, biased_and_hidden,
          biased_and_capped, biased_by_sequence, decayed_and_hidden, in_windows,
-         with_sinks, with_sinks_only]
+         cleared, with_sinks, with_sinks_only]
 
 
 def capture(case: Scores, shared: int = 1, frozen: tuple[str, ...] = (),
@@ -402,6 +409,11 @@ def scaled_sinks(self: Attention, query: Tensor, key: Tensor,
     return (joined - joined.min(-1, keepdim=True).values).softmax(-1)[..., :-1]
 
 
+def cleared_elsewhere(self: Attention, query: Tensor, key: Tensor,
+                      padding: Tensor) -> Tensor:
+    return hidden(self, query, key, padding).masked_fill(self.visible, 0)
+
+
 def discouraged_padding(self: Attention, query: Tensor, key: Tensor,
                         padding: Tensor) -> Tensor:
     """By a number that takes the digits of a logarithm."""
@@ -446,6 +458,7 @@ REFUSED = {
     shown: "its probabilities are read by others",
     bounded_mask: "its mask is bounded with its scores",
     bounded_twice: "'aten.tanh.default' is applied to its scores",
+    cleared_elsewhere: "'aten.where.self' is applied to its probabilities",
     discouraged_padding: HIDES,
     biased_and_padded: HIDES,
     discouraged: "scores are masked with -10000.0",

@@ -31,7 +31,7 @@ from regather.fx.attention_gradients import Backward, Gradients, find_total
 from regather.fx.attention_heads import find_shared_heads
 from regather.fx.attention_masks import Mask, Masks
 from regather.fx.attention_nodes import (BMM, Maker, Other, Refused, dtype_of,
-                                         shape_of)
+                                         shape_of, split_choice)
 from regather.fx.attention_operators import (ATTENTION, ATTENTION_BACKWARD,
                                              BIASED_BACKWARD, is_per_sequence)
 from regather.fx.attention_scores import (Scores, find_softmax,
@@ -148,7 +148,8 @@ class _Chain:
         sink = find_sink(softmax)
         written = find_softmax(softmax)
         scores = Scores(written, sink)
-        last, result, transposed = follow_probabilities(written.probabilities, sink)
+        last, result, transposed = follow_probabilities(
+            written.probabilities, scores)
         if sink is not None:
             shape[-1] = sink.columns
         if shape_of(last) != [math.prod(shape[:-2]), *shape[-2:]]:
@@ -253,7 +254,9 @@ def _producer(softmax: Node) -> Node:
     """The product at the beginning of what makes the gradient of a softmax."""
     node = softmax.args[0]
     while node.target is not BMM:
-        node = node.args[node.target is _aten.slice_scatter.default]
+        choice = split_choice(node)
+        node = (choice[1] if choice is not None
+                else node.args[node.target is _aten.slice_scatter.default])
     return node
 
 

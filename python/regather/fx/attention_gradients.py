@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from regather.fx.attention_nodes import (BMM, REACH, Maker, Refused, dtype_of,
-                                         find_factor, is_cast, is_transposed,
-                                         keeps_elements, number_of, only_user,
-                                         shape_of)
+from regather.fx.attention_nodes import (BMM, REACH, Maker, Refused, are_equal,
+                                         dtype_of, find_factor, is_cast,
+                                         is_transposed, keeps_elements, number_of,
+                                         only_user, shape_of, split_choice)
 from regather.fx.attention_scores import SOFTMAX_BACKWARD, Scores
 from regather.fx.attention_sinks import is_padded
 
@@ -141,6 +141,10 @@ class Gradients:
                     node, sink.columns):
                 is_padded_yet, node = True, node.args[1]
                 continue
+            choice = split_choice(node)
+            if choice is not None and self._scores.clears_hidden(node, choice[1]):
+                node = choice[1]
+                continue
             if not keeps_elements(node):
                 raise Refused(f"'{node.target}' makes the gradient of its "
                                "probabilities")
@@ -232,14 +236,10 @@ class Gradients:
 
     def _is_masking(self, node: Node, gradient: Node) -> bool:
         """Whether a node sets the gradient to zero where a mask set scores."""
-        if node.target is not _aten.where.self:
-            return False
-        for mask in self._scores.masks:
-            zero, kept = node.args[1:] if mask.hidden else node.args[:0:-1]
-            if (mask.hidden is not None and node.args[0] is mask.tensor
-                    and kept is gradient and number_of(zero) == 0):
-                return True
-        return False
+        choice = split_choice(node)
+        return choice is not None and choice[1] is gradient and any(
+            mask.hidden is choice[2] and are_equal(mask.tensor, choice[0])
+            for mask in self._scores.masks)
 
     def _is_slope(self, node: Node, gradient: Node) -> bool:
         """Whether a node multiplies by the slope of the bound, 1 - tangent^2."""

@@ -107,6 +107,31 @@ def find_factor(node: Node, operand: Node) -> float | None:
     return None
 
 
+def are_equal(first: Any, second: Any, depth: int = 4) -> bool:
+    """Whether two values are made in the same way, within a few nodes."""
+    if first is second:
+        return True
+    if not (isinstance(first, Node) and isinstance(second, Node)):
+        return bool(first == second) and type(first) is type(second)
+    return (depth > 0 and first.op == "call_function"
+            and first.target is second.target and first.kwargs == second.kwargs
+            and len(first.args) == len(second.args)
+            and all(are_equal(a, b, depth - 1)
+                    for a, b in zip(first.args, second.args)))
+
+
+def split_choice(node: Node) -> tuple[Any, Node, bool] | None:
+    """Of a choice between a tensor and zero: the condition, the tensor, and for
+    which truth value it is zero."""
+    if node.target is not _aten.where.self:
+        return None
+    condition, first, second = node.args
+    if number_of(first) == 0 and isinstance(second, Node):
+        return condition, second, True
+    return ((condition, first, False)
+            if number_of(second) == 0 and isinstance(first, Node) else None)
+
+
 def leads_to_product(node: Node) -> bool:
     """Whether a product of matrices makes what ``node`` makes elementwise."""
     for _ in range(REACH):
@@ -230,7 +255,7 @@ class Maker:
             old.replace_all_uses_with(flat)
 
 
-__all__ = ["BMM", "COPIES", "VIEWS", "Maker", "Other", "Refused", "dtype_of",
-           "find_factor", "is_cast", "is_copy", "is_transposed", "is_view",
+__all__ = ["BMM", "COPIES", "VIEWS", "Maker", "Other", "Refused", "are_equal",
+           "dtype_of", "find_factor", "is_cast", "is_copy", "is_transposed", "is_view",
            "keeps_elements", "leads_to_product", "number_of", "only_user",
-           "reaches_product", "shape_of", "size_of"]
+           "reaches_product", "shape_of", "size_of", "split_choice"]

@@ -11,10 +11,11 @@ import torch
 from torch.fx import Node
 
 from regather.fx.attention_masks import Mask
-from regather.fx.attention_nodes import (BMM, Other, Refused, find_factor,
-                                         is_transposed, keeps_elements,
-                                         leads_to_product, number_of,
-                                         reaches_product, shape_of)
+from regather.fx.attention_nodes import (BMM, Other, Refused, are_equal,
+                                         find_factor, is_transposed,
+                                         keeps_elements, leads_to_product,
+                                         number_of, reaches_product, shape_of,
+                                         split_choice)
 from regather.fx.attention_sinks import Sink, is_zero
 from regather.fx.position_masks import LOWEST
 
@@ -152,6 +153,15 @@ class Scores:
             return operand
         raise self._unknown(node)
 
+    def clears_hidden(self, node: Node, operand: Node) -> bool:
+        """Whether a node puts zeros where a mask hides scores by minus infinity,
+        whose probabilities are zero."""
+        choice = split_choice(node)
+        if choice is None or choice[1] is not operand:
+            return False
+        return any(mask.hidden is choice[2] and mask.value == -math.inf
+                   and are_equal(mask.tensor, choice[0]) for mask in self.masks)
+
     def _may_mask(self, node: Node) -> bool:
         """Whether rows and columns are the last dimensions."""
         shape = shape_of(node)
@@ -175,10 +185,10 @@ class Scores:
         return Other()
 
 
-def follow_probabilities(softmax: Node, sink: Sink | None) -> tuple[Node, Node, Node | None]:
+def follow_probabilities(softmax: Node, scores: Scores) -> tuple[Node, Node, Node | None]:
     """The probabilities as the second product reads them, that product, and
     their transpose, which the gradient of the values reads."""
-    node = softmax
+    node, sink = softmax, scores.sink
     is_cut = sink is None
     while True:
         readers = [user for user in node.users
@@ -200,7 +210,7 @@ def follow_probabilities(softmax: Node, sink: Sink | None) -> tuple[Node, Node, 
         (user,) = readers
         if not is_cut and sink is not None and sink.is_cut(user):
             is_cut = True
-        elif not keeps_elements(user):
+        elif not keeps_elements(user) and not scores.clears_hidden(user, node):
             if reaches_product(user):
                 raise Refused(f"'{user.target}' is applied to its probabilities")
             raise Other
