@@ -202,6 +202,10 @@ private:
                             "less; say with option 'shard' what lies over it";
       return;
     }
+    remarkChoice(func, choice);
+  }
+
+  void remarkChoice(func::FuncOp func, const PlacementChoice &choice) {
     for (const std::string &annotation : choice.annotations)
       remark::passed(func.getLoc(),
                      remark::RemarkOpts::name("placed").category(DEBUG_TYPE))
@@ -221,6 +225,45 @@ private:
         << remark::metric("seconds", choice.cost.seconds)
         << remark::metric("kept_bytes_whole", choice.before.keptBytes)
         << remark::metric("flops_whole", choice.before.flops);
+    if (!choice.bound)
+      return;
+    remark::analysis(
+        func.getLoc(),
+        remark::RemarkOpts::name("placement-bound").category(DEBUG_TYPE))
+        << remark::metric("bound", *choice.bound)
+        << remark::metric("cost", choice.cost.getTotal())
+        << remark::metric("relaxed", choice.relaxed)
+        << remark::metric("gap", choice.cost.getTotal() / *choice.bound - 1);
+  }
+
+  /// What a step that was cut as annotations say costs by the same measure.
+  void remarkCost(func::FuncOp func, const DataMesh &axisMesh,
+                  ArrayRef<unsigned> dataAxes) {
+    if (!getContext().getRemarkEngine() || axisMesh.segments)
+      return;
+    const FoldedStep whole;
+    PlacementCost cost = PlacementCosts(whole, axisMesh, nullptr).count(func);
+    if (!cluster.empty()) {
+      Result<Cluster> known = loadCluster(cluster);
+      int64_t ranks = axisMesh.countRanks(axisMesh.axes);
+      if (!known || known->checkRanks(ranks))
+        return;
+      CostModel model(std::move(*known));
+      FailureOr<StepCosts> costs = StepCosts::create(getOperation(), model);
+      if (failed(costs))
+        return;
+      PlacementPrices prices = {*costs,
+                                model.placeMeshGroup(axisMesh.sizes, dataAxes)};
+      cost = PlacementCosts(whole, axisMesh, &prices).count(func);
+    }
+    remark::analysis(
+        func.getLoc(),
+        remark::RemarkOpts::name("annotated-cost").category(DEBUG_TYPE))
+        << remark::metric("sent_bytes", cost.sentBytes)
+        << remark::metric("kept_bytes", cost.keptBytes)
+        << remark::metric("flops", cost.flops)
+        << remark::metric("seconds", cost.seconds)
+        << remark::metric("cost", cost.getTotal());
   }
 
   /// `dataAxes`: numbers of the axes that no axis of the model is.
@@ -259,13 +302,15 @@ private:
       return failure();
     if (!isCut)
       return success();
-    if (seeds->empty() &&
-        failed(searchSeeds(*step, axisMesh, dataAxes, *seeds)))
+    bool isAnnotated = !seeds->empty();
+    if (!isAnnotated && failed(searchSeeds(*step, axisMesh, dataAxes, *seeds)))
       return failure();
     AxisSharder sharder(*step, axisMesh, *seeds);
     if (gatherExperts)
       sharder.gatherExperts();
     sharder.run();
+    if (isAnnotated)
+      remarkCost(func, axisMesh, dataAxes);
     numParametersSharded += sharder.countShardedParameters();
     numCollectives += sharder.getNumCollectives();
     numSplit += sharder.getPartitioner().numSplit;

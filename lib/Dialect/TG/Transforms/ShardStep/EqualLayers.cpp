@@ -50,6 +50,8 @@ static StringRef getPath(func::FuncOp func, unsigned argument) {
 }
 
 double FoldedStep::countArgument(unsigned argument) const {
+  if (layer.empty())
+    return 1;
   return countModule(getPath(func.get(), argument));
 }
 

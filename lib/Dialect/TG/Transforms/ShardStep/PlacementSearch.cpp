@@ -9,7 +9,7 @@
 #include "PlacementSearch.h"
 
 #include "AxisSharder.h"
-#include "EqualLayers.h"
+#include "PlacementBound.h"
 
 #include "regather/Dialect/TG/Targets/NodeTargets.h"
 
@@ -17,6 +17,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <map>
 #include <set>
 
 using namespace mlir;
@@ -24,118 +25,10 @@ using namespace regather;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
 
-double PlacementCost::getTotal() const {
-  if (seconds > 0)
-    return seconds;
-  // About what a GPU computes while its links move a byte.
-  constexpr double flopsPerByte = 1000;
-  return sentBytes + keptBytes + flops / flopsPerByte;
-}
-
-//===----------------------------------------------------------------------===//
-// Costs
-//===----------------------------------------------------------------------===//
-
-/// Bytes of values of forward that backward reads.
-static double getSavedBytes(Operation &op) {
-  double bytes = 0;
-  if (getPhase(&op).value_or(Phase::Forward) != Phase::Forward ||
-      getOpCost(&op).view)
-    return 0;
-  for (Value result : op.getResults()) {
-    auto type = dyn_cast<RankedTensorType>(result.getType());
-    if (type && llvm::any_of(result.getUsers(), [](Operation *user) {
-          return getPhase(user) == Phase::Backward;
-        }))
-      bytes += getTensorBytes(type);
-  }
-  return bytes;
-}
-
-namespace {
-/// Carries choices out, and counts what they cost.
-class ChoiceCosts {
-public:
-  ChoiceCosts(const FoldedStep &folded, const Step &step, const DataMesh &mesh,
-              const PlacementPrices *prices)
-      : folded(folded), step(step), mesh(mesh), prices(prices) {}
-
-  PlacementCost count(func::FuncOp func) const;
-  /// What the step costs if it is cut as the seeds say.
-  PlacementCost evaluate(const AxisSeeds &seeds) const;
-
-private:
-  double countSeconds(Operation *op) const;
-  double countDataSeconds(double parameterBytes) const;
-
-  const FoldedStep &folded;
-  /// Of the folded function.
-  const Step &step;
-  const DataMesh &mesh;
-  const PlacementPrices *prices;
-};
-} // namespace
-
-/// A kernel has about three operations of those that do little with each byte,
-/// and what is between them never lies in memory.
-double ChoiceCosts::countSeconds(Operation *op) const {
-  constexpr double kFused = 3, kFlopsPerByte = 16;
-  OpCost cost = getOpCost(op);
-  bool isFused =
-      cost.flops <
-      kFlopsPerByte * static_cast<double>(cost.readBytes + cost.writtenBytes);
-  return prices->costs.getComputeSeconds(op) / (isFused ? kFused : 1);
-}
-
-double ChoiceCosts::countDataSeconds(double parameterBytes) const {
-  const CostModel &model = prices->costs.getModel();
-  auto ranks = static_cast<double>(prices->data.ranks);
-  double bytes = parameterBytes / ranks * (ranks - 1);
-  return 2 * model.collectiveSeconds(CollectiveKind::AllGather, bytes,
-                                     prices->data) +
-         model.collectiveSeconds(CollectiveKind::ReduceScatter, bytes,
-                                 prices->data);
-}
-
-PlacementCost ChoiceCosts::count(func::FuncOp func) const {
-  PlacementCost cost;
-  double parameterBytes = 0;
-  for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
-    auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[i]);
-    if (!type)
-      continue;
-    auto role = func.getArgAttrOfType<RoleAttr>(i, kRoleAttrName);
-    // With its gradient and two states of an optimizer.
-    bool isParameter = role && role.getKind() == RoleKind::Parameter;
-    double bytes = folded.countArgument(i) * getTensorBytes(type);
-    cost.keptBytes += (isParameter ? 4 : 1) * bytes;
-    parameterBytes += isParameter ? bytes : 0;
-  }
-  for (Operation &op : func.getBody().front()) {
-    double times = folded.countOperation(&op);
-    if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
-      cost.sentBytes += times * collective.getReceivedBytes(
-                                    mesh.countRanks(collective.getAxesAttr()));
-      if (prices)
-        cost.seconds += times * prices->costs.getCollective(collective).seconds;
-    } else if (prices) {
-      cost.seconds += times * countSeconds(&op);
-    }
-    cost.flops += times * getOpCost(&op).flops;
-    cost.keptBytes += times * getSavedBytes(op);
-  }
-  if (!prices)
-    return cost;
-  cost.seconds +=
-      prices->costs.getModel().computeSeconds(0, 2 * cost.keptBytes, "");
-  // They run beside the step, but for what is first and last in it.
-  constexpr double kExposed = 0.1;
-  double dataSeconds = countDataSeconds(parameterBytes);
-  cost.seconds = std::max(cost.seconds, dataSeconds) + kExposed * dataSeconds;
-  return cost;
-}
-
-PlacementCost ChoiceCosts::evaluate(const AxisSeeds &seeds) const {
+/// What the step costs if it is cut as the seeds say.
+static PlacementCost evaluate(const Step &step, const DataMesh &mesh,
+                              const AxisSeeds &seeds,
+                              const PlacementCosts &costs) {
   IRMapping mapping;
   auto copy = cast<func::FuncOp>(func::FuncOp(step.func)->clone(mapping));
   FailureOr<Step> copied =
@@ -147,7 +40,7 @@ PlacementCost ChoiceCosts::evaluate(const AxisSeeds &seeds) const {
     mapped.values[mapping.lookup(value)] = dim;
   AxisSharder sharder(*copied, mesh, mapped, /*isTrial=*/true);
   sharder.run();
-  PlacementCost cost = count(copy);
+  PlacementCost cost = costs.count(copy);
   copy->erase();
   return cost;
 }
@@ -275,7 +168,7 @@ struct PricedChoice {
 class PlacementDescent {
 public:
   PlacementDescent(const Step &step, const DataMesh &mesh,
-                   ArrayRef<PlacementGroup> groups, const ChoiceCosts &costs)
+                   ArrayRef<PlacementGroup> groups, const PlacementCosts &costs)
       : step(step), mesh(mesh), groups(groups), costs(costs) {}
 
   /// Nothing if the beginning has been looked at.
@@ -289,7 +182,7 @@ private:
   const Step &step;
   const DataMesh &mesh;
   ArrayRef<PlacementGroup> groups;
-  const ChoiceCosts &costs;
+  const PlacementCosts &costs;
   std::set<Choice> tried;
   int64_t numTried = 0;
 };
@@ -308,7 +201,7 @@ std::optional<PlacementCost> PlacementDescent::tryChoice(const Choice &choice) {
   if (!tried.insert(choice).second)
     return std::nullopt;
   ++numTried;
-  return costs.evaluate(getSeeds(groups, choice));
+  return evaluate(step, mesh, getSeeds(groups, choice), costs);
 }
 
 bool PlacementDescent::improve(PricedChoice &best) {
@@ -375,10 +268,12 @@ matchGroups(ArrayRef<PlacementGroup> groups, ArrayRef<PlacementGroup> found) {
   return matched;
 }
 
-/// From a step in which nothing is cut, and from one whose sequence is.
+/// From a step in which nothing is cut, from one whose sequence is, and from
+/// what a solver has chosen, if anything.
 static std::vector<PricedChoice> descend(const Step &step, const DataMesh &mesh,
                                          ArrayRef<PlacementGroup> groups,
-                                         const ChoiceCosts &costs,
+                                         const PlacementCosts &costs,
+                                         const std::optional<Choice> &solved,
                                          int64_t &numTried) {
   PlacementDescent descent(step, mesh, groups, costs);
   std::vector<PricedChoice> found;
@@ -387,7 +282,10 @@ static std::vector<PricedChoice> descend(const Step &step, const DataMesh &mesh,
     if (!group.values.empty() &&
         !listDims(step, group, mesh.shardRanks).empty())
       sequence[number] = 1;
-  for (const Choice &begin : {nothing, sequence})
+  SmallVector<Choice, 3> begins = {nothing, sequence};
+  if (solved)
+    begins.push_back(*solved);
+  for (const Choice &begin : begins)
     if (std::optional<PricedChoice> best = descent.run(begin))
       found.push_back(std::move(*best));
   llvm::sort(found, [](const PricedChoice &a, const PricedChoice &b) {
@@ -401,6 +299,41 @@ static std::vector<PricedChoice> descend(const Step &step, const DataMesh &mesh,
               found.end());
   numTried += descent.getNumTried();
   return found;
+}
+
+/// All that may be placed, group by group.
+static std::vector<PlacedValue> listPlaced(const Step &step,
+                                           const DataMesh &mesh,
+                                           ArrayRef<PlacementGroup> groups) {
+  std::vector<PlacedValue> placed;
+  for (const PlacementGroup &group : groups) {
+    SmallVector<int64_t> dims = listDims(step, group, mesh.shardRanks);
+    for (unsigned argument : group.arguments)
+      placed.push_back({step.block->getArgument(argument), dims});
+    for (Value value : group.values)
+      placed.push_back({value, dims});
+  }
+  return placed;
+}
+
+/// What most of the step has of each group, counted as often as it is there.
+static Choice readChoice(const Step &step, const FoldedStep &folded,
+                         ArrayRef<PlacementGroup> groups,
+                         ArrayRef<std::optional<int64_t>> dims) {
+  Choice choice;
+  for (const PlacementGroup &group : groups) {
+    std::map<std::optional<int64_t>, double> votes;
+    for (unsigned argument : group.arguments) {
+      votes[dims.front()] += folded.countArgument(argument);
+      dims = dims.drop_front();
+    }
+    for (size_t i = 0; i != group.values.size(); ++i) {
+      votes[dims.front()] += 1;
+      dims = dims.drop_front();
+    }
+    choice.push_back(llvm::max_element(votes, llvm::less_second())->first);
+  }
+  return choice;
 }
 
 PlacementChoice
@@ -430,9 +363,22 @@ regather::tg::spmd::searchPlacements(const Step &step, const DataMesh &axisMesh,
   // save memory.
   for (const PlacementPrices *known :
        {prices, static_cast<const PlacementPrices *>(nullptr)}) {
-    ChoiceCosts costs(folded, *small, axisMesh, known);
+    PlacementCosts costs(folded, axisMesh, known);
     choice.before = costs.count(small->func);
-    found = descend(*small, axisMesh, smallGroups, costs, choice.numTried);
+    choice.bound.reset();
+    std::optional<Choice> solved;
+    // Sums of segments have forms of their own.
+    std::optional<PlacementBound> bound;
+    if (!axisMesh.segments)
+      bound = boundPlacements(*small, axisMesh,
+                              listPlaced(*small, axisMesh, smallGroups), costs);
+    if (bound) {
+      choice.bound = bound->units;
+      choice.relaxed = bound->relaxedUnits;
+      solved = readChoice(*small, folded, smallGroups, bound->dims);
+    }
+    found =
+        descend(*small, axisMesh, smallGroups, costs, solved, choice.numTried);
     if (!known || found.front().dims != Choice(groups.size()))
       break;
   }

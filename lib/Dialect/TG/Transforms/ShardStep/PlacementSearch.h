@@ -10,36 +10,9 @@
 #define REGATHER_DIALECT_TG_TRANSFORMS_SHARDSTEP_PLACEMENTSEARCH_H
 
 #include "Annotations.h"
-
-#include "regather/Dialect/TG/Steps/StepCosts.h"
+#include "PlacementCosts.h"
 
 namespace regather::tg::spmd {
-
-/// What a choice of placements amounts to.
-/// What things take on a cluster.
-struct PlacementPrices {
-  StepCosts &costs;
-  /// The ranks over which what is left of each parameter is sharded later: all
-  /// of it is gathered twice, and its gradient reduced.
-  GroupPlacement data;
-};
-
-struct PlacementCost {
-  /// What a rank receives in a step; what its arguments, gradients and states
-  /// take, and what forward keeps for backward.
-  double sentBytes = 0;
-  double keptBytes = 0;
-  double flops = 0;
-  /// Of computation, of collectives, and of what is kept, written and read once
-  /// again, as if nothing overlapped; or of the gathers and reductions of
-  /// parameters, if they take longer. 0 without a cluster.
-  double seconds = 0;
-
-  /// What is to be least: seconds on a cluster. Without one, bytes: a byte that
-  /// is kept costs what a byte that is sent does, and so do as many operations
-  /// as a processor does while it sends one.
-  double getTotal() const;
-};
 
 struct PlacementChoice {
   AxisSeeds seeds;
@@ -49,6 +22,11 @@ struct PlacementChoice {
   /// The annotations of other choices that no change of one group makes less,
   /// by cost.
   std::vector<std::vector<std::string>> others;
+  /// No choice costs less than `bound`, if one was computed; of the choices of
+  /// the relaxed problem that were found, the least costs `relaxed`. In the
+  /// unit of the total cost.
+  std::optional<double> bound;
+  double relaxed = 0;
   /// Number of choices that were carried out.
   int64_t numTried = 0;
   /// Number of equal layers that were carried out as one; 0 if none were.

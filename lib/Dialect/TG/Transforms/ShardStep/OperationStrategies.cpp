@@ -1,0 +1,166 @@
+//===- OperationStrategies.cpp - How operations are carried out -----------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OperationStrategies.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace regather::tg;
+using namespace regather::tg::spmd;
+
+static ValueState getSplit(DimCut cut) {
+  return ValueState::getSplit(Group::Shard, cut);
+}
+
+OperationStrategy StrategyLister::getWhole(Operation *op) const {
+  OperationStrategy whole;
+  const ShardingRule *rule = forms.getRule(op);
+  for (OpOperand &operand : op->getOpOperands()) {
+    bool isUnread =
+        rule && llvm::is_contained(rule->unread, operand.getOperandNumber());
+    whole.demands.push_back(isUnread ? std::nullopt
+                                     : std::optional(ValueState::getWhole()));
+  }
+  whole.results.assign(op->getNumResults(), ValueState::getWhole());
+  return whole;
+}
+
+void StrategyLister::addSplits(Operation *op, const ShardingRule &rule,
+                               std::vector<OperationStrategy> &strategies) {
+  for (const FactorSplit &split : forms.getSplits(op)) {
+    OperationStrategy strategy = getWhole(op);
+    for (auto [demand, cut] : llvm::zip_equal(strategy.demands, split.operands))
+      if (demand && cut)
+        demand = getSplit(*cut);
+    for (auto [number, cut] : llvm::enumerate(split.results)) {
+      if (!isDescribed(op, rule, number))
+        continue;
+      strategy.results[number] = cut ? getSplit(*cut) : getAnyPartial();
+    }
+    strategy.units = prices.priceSplit(op, rule, split);
+    strategies.push_back(std::move(strategy));
+  }
+}
+
+void StrategyLister::addLinear(Operation *op, const ShardingRule &rule,
+                               std::vector<OperationStrategy> &strategies) {
+  double units = costs.getUnits(costs.price(op));
+  for (const llvm::SmallBitVector &set : rule.linear) {
+    bool isPossible =
+        set.any() && llvm::all_of(set.set_bits(), [&](unsigned i) {
+          return mayBePartial(op->getOperand(i));
+        });
+    if (!isPossible)
+      continue;
+    OperationStrategy strategy = getWhole(op);
+    for (unsigned i : set.set_bits())
+      strategy.demands[i] = getAnyPartial();
+    for (ValueState &state : strategy.results)
+      state = getAnyPartial();
+    strategy.units = units;
+    strategies.push_back(std::move(strategy));
+  }
+}
+
+void StrategyLister::addGradient(const IndexedGradient &gradient,
+                                 std::vector<OperationStrategy> &strategies) {
+  NodeOp node = gradient.node;
+  for (DimCut cut : forms.getCuts(node.getResult(0))) {
+    if (!canBuildPart(gradient, getSplit(cut)))
+      continue;
+    OperationStrategy strategy = getWhole(node);
+    strategy.results.front() = getSplit(cut);
+    SmallVector<bool> isCut(node.getNumOperands(), false);
+    strategy.units = prices.priceGradient(gradient, cut, isCut);
+    strategies.push_back(strategy);
+    // What it is written into may lie so already.
+    bool isAlike = true;
+    for (auto [number, operand] : llvm::enumerate(node.getOperands())) {
+      if (number == gradient.indices)
+        continue;
+      isAlike &= cast<RankedTensorType>(operand.getType()).getShape() ==
+                 cast<RankedTensorType>(node.getResult(0).getType()).getShape();
+      strategy.demands[number] = getSplit(cut);
+      isCut[number] = true;
+    }
+    if (!isAlike)
+      continue;
+    strategy.units = prices.priceGradient(gradient, cut, isCut);
+    strategies.push_back(std::move(strategy));
+  }
+}
+
+void StrategyLister::addDivided(Operation *op,
+                                std::vector<OperationStrategy> &strategies) {
+  if (std::optional<Softmax> softmax = matchSoftmax(op))
+    for (DimCut cut : forms.getCuts(op->getResult(0))) {
+      if (cut.dim != softmax->dim)
+        continue;
+      OperationStrategy strategy;
+      strategy.demands.resize(op->getNumOperands());
+      for (unsigned number : softmax->operands)
+        strategy.demands[number] = getSplit(cut);
+      strategy.results = {getSplit(cut)};
+      strategy.units = prices.priceSoftmax(*softmax, cut);
+      strategies.push_back(std::move(strategy));
+    }
+  if (std::optional<Lookup> lookup = matchLookup(op))
+    for (DimCut cut : forms.getCuts(op->getOperand(lookup->table))) {
+      if (cut.dim != lookup->dim || cut.outer != 1)
+        continue;
+      OperationStrategy strategy = getWhole(op);
+      strategy.demands[lookup->table] = getSplit(cut);
+      strategy.results.front() = getAnyPartial();
+      strategy.units = prices.priceLookup(*lookup, cut);
+      strategies.push_back(std::move(strategy));
+    }
+  if (std::optional<IndexedGradient> gradient = matchIndexedGradient(op))
+    addGradient(*gradient, strategies);
+}
+
+/// An operation that was computed whole may be computed again on parts, and
+/// what nobody reads any more is erased: then there are two parts at least.
+static void allowRebuild(Operation *op,
+                         std::vector<OperationStrategy> &strategies) {
+  if (op->getNumResults() != 1 || !isMemoryEffectFree(op))
+    return;
+  SmallVector<double> parts;
+  for (const OperationStrategy &strategy : strategies)
+    if (strategy.results.front().isSplit())
+      parts.push_back(strategy.units);
+  if (parts.size() < 2)
+    return;
+  llvm::sort(parts);
+  strategies.front().units =
+      std::min(strategies.front().units, parts[0] + parts[1]);
+}
+
+std::vector<OperationStrategy> StrategyLister::list(Operation *op) {
+  std::vector<OperationStrategy> strategies = {getWhole(op)};
+  // Bits are drawn anew for each part of them. What is done to sorted rows has
+  // forms of its own: it is counted as nothing.
+  if (forms.isSorted(op) || isa<RandomOp>(op)) {
+    for (std::optional<ValueState> &demand : strategies.front().demands)
+      demand = std::nullopt;
+    return strategies;
+  }
+  strategies.front().units = costs.getUnits(costs.price(op));
+  if (const ShardingRule *rule = forms.getRule(op)) {
+    addSplits(op, *rule, strategies);
+    addLinear(op, *rule, strategies);
+    addDivided(op, strategies);
+    allowRebuild(op, strategies);
+  }
+  for (const OperationStrategy &strategy : strategies)
+    for (auto [result, state] :
+         llvm::zip_equal(op->getResults(), strategy.results))
+      if (state.isPartial())
+        partial.insert(result);
+  return strategies;
+}

@@ -1,0 +1,183 @@
+//===- PlacementBoundTest.cpp - No placement undercuts the bound ----------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// `tg-shard-step` bounds the cost of all placements. Here placements are carried
+// out, all of a small step and some of a larger one, and none costs less.
+//
+//===----------------------------------------------------------------------===//
+
+#include "regather/Dialect/TG/IR/TG.h"
+#include "regather/Dialect/TG/Transforms/Passes.h"
+#include "regather/Import/ImportFx.h"
+#include "regather/InitAll.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "gtest/gtest.h"
+
+#include <map>
+#include <random>
+
+using namespace mlir;
+using namespace regather;
+
+namespace {
+/// Numbers of remarks, as `placement-bound.bound`.
+using Numbers = std::map<std::string, double>;
+
+class NumberStreamer : public remark::detail::MLIRRemarkStreamerBase {
+public:
+  explicit NumberStreamer(Numbers &numbers) : numbers(numbers) {}
+
+  void streamOptimizationRemark(const remark::detail::Remark &remark) override {
+    for (const remark::detail::Remark::Arg &arg : remark.getArgs()) {
+      double number = 0;
+      if (!StringRef(arg.val).getAsDouble(number))
+        numbers[(remark.getRemarkName() + "." + arg.key).str()] = number;
+    }
+  }
+
+private:
+  Numbers &numbers;
+};
+
+class PlacementBoundTest : public ::testing::Test {
+protected:
+  PlacementBoundTest() : context(makeRegistry()) {
+    context.loadAllAvailableDialects();
+  }
+
+  static DialectRegistry makeRegistry() {
+    DialectRegistry registry;
+    regather::registerAllDialects(registry);
+    return registry;
+  }
+
+  /// What the pass says of a copy of the step.
+  Numbers run(ModuleOp step, StringRef mesh,
+              const std::vector<std::string> &shard, StringRef cluster) {
+    Numbers numbers;
+    remark::RemarkCategories categories;
+    categories.analysis = "tg-shard-step";
+    (void)remark::enableOptimizationRemarks(
+        context, std::make_unique<NumberStreamer>(numbers),
+        std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);
+    // An axis that splits nothing is a warning.
+    ScopedDiagnosticHandler quiet(&context, [](Diagnostic &diagnostic) {
+      return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
+    });
+    OwningOpRef<ModuleOp> copy = step.clone();
+    tg::ShardStepPassOptions options;
+    for (StringRef axis : llvm::split(mesh, ','))
+      options.mesh.push_back(axis.str());
+    options.shard.assign(shard.begin(), shard.end());
+    options.cluster = cluster.str();
+    PassManager pm(&context);
+    pm.addPass(tg::createShardStepPass(options));
+    bool isCut = succeeded(pm.run(*copy));
+    context.setRemarkEngine(nullptr);
+    return isCut ? numbers : Numbers();
+  }
+
+  /// Expects placements to cost no less than the bound: all of them, or
+  /// `sampled` ones that are drawn.
+  void expectBound(ModuleOp step, StringRef mesh, StringRef cluster,
+                   unsigned sampled = 0);
+
+  MLIRContext context;
+};
+
+/// The ways to place the matrices of a step, pattern by pattern.
+std::vector<std::vector<std::string>> listOptions(ModuleOp step) {
+  llvm::MapVector<std::string, int64_t> patterns;
+  func::FuncOp func = *step.getOps<func::FuncOp>().begin();
+  for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i) {
+    auto role = func.getArgAttrOfType<tg::RoleAttr>(i, tg::kRoleAttrName);
+    auto type = cast<RankedTensorType>(func.getArgumentTypes()[i]);
+    if (!role || role.getKind() != tg::RoleKind::Parameter ||
+        type.getRank() < 2)
+      continue;
+    SmallVector<StringRef> parts;
+    func.getArgAttrOfType<StringAttr>(i, tg::kNameAttrName)
+        .getValue()
+        .split(parts, '.');
+    for (StringRef &part : parts)
+      if (llvm::all_of(part, llvm::isDigit))
+        part = "*";
+    patterns[llvm::join(parts, ".")] = type.getRank();
+  }
+  std::vector<std::vector<std::string>> options;
+  for (const auto &[pattern, rank] : patterns) {
+    options.push_back({""});
+    for (int64_t dim = 0; dim != rank; ++dim)
+      options.back().push_back(pattern + "=[tp] shard " + std::to_string(dim));
+  }
+  return options;
+}
+
+void PlacementBoundTest::expectBound(ModuleOp step, StringRef mesh,
+                                     StringRef cluster, unsigned sampled) {
+  Numbers searched = run(step, mesh, {}, cluster);
+  ASSERT_TRUE(searched.count("placement-bound.bound")) << mesh.str();
+  double bound = searched["placement-bound.bound"];
+  EXPECT_GT(bound, 0);
+  EXPECT_LE(bound, searched["placement-bound.cost"] * (1 + 1e-9));
+  EXPECT_LE(bound, searched["placement-bound.relaxed"] * (1 + 1e-9));
+  std::vector<std::vector<std::string>> options = listOptions(step);
+  size_t numChoices = 1;
+  for (const std::vector<std::string> &group : options)
+    numChoices *= group.size();
+  std::mt19937_64 random(1);
+  for (size_t i = 1; i != (sampled ? sampled + 1 : numChoices); ++i) {
+    size_t number = sampled ? random() : i;
+    std::vector<std::string> shard;
+    for (const std::vector<std::string> &group : options) {
+      const std::string &option = group[number % group.size()];
+      number /= group.size();
+      if (!option.empty())
+        shard.push_back(option);
+    }
+    Numbers numbers = run(step, mesh, shard, cluster);
+    // What cannot be placed so costs nothing.
+    if (numbers.count("annotated-cost.cost"))
+      EXPECT_LE(bound, numbers["annotated-cost.cost"] * (1 + 1e-9))
+          << mesh.str() << ' ' << llvm::join(shard, " ");
+  }
+}
+} // namespace
+
+static constexpr const char *kExamples = REGATHER_EXAMPLES;
+
+TEST_F(PlacementBoundTest, HoldsForAllPlacementsOfAPerceptron) {
+  auto step =
+      parseSourceFile<ModuleOp>(std::string(kExamples) + "/mlp.mlir", &context);
+  ASSERT_TRUE(step);
+  for (StringRef cluster : {"", "h100-8"})
+    for (StringRef mesh : {"tp:2", "dp:2,tp:4"})
+      expectBound(*step, mesh, cluster);
+}
+
+TEST_F(PlacementBoundTest, HoldsForPlacementsOfALlama) {
+  auto file = llvm::MemoryBuffer::getFile(std::string(kExamples) +
+                                          "/llama3-debug.fx.json");
+  ASSERT_TRUE(file);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
+  OwningOpRef<ModuleOp> step = importFx(sources, &context);
+  ASSERT_TRUE(step);
+  expectBound(*step, "tp:2", "h100-8", /*sampled=*/20);
+  expectBound(*step, "dp:2,tp:4", "", /*sampled=*/10);
+}
