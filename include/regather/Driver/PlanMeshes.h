@@ -38,6 +38,10 @@ struct MeshPlan {
   std::string replicateAxis;
   /// Placements over axes of the model, as `--shard` takes them.
   std::vector<std::string> shard;
+  /// What tg-shard-step counts for them, and what it counts for no others, in
+  /// seconds; 0 if nothing is proven, or if nobody has looked for them.
+  double placementSeconds = 0;
+  double placementBoundSeconds = 0;
   /// The captured batch is that of each rank, not of all.
   bool hasOwnBatches = false;
   /// Of rows that are sent to experts; empty if none are.
@@ -59,6 +63,11 @@ struct MeshPlan {
 
   /// What plans are compared by.
   double getSecondsPerRow() const { return choice.seconds / rows; }
+  double getPlacementGap() const {
+    return placementBoundSeconds > 0
+               ? placementSeconds / placementBoundSeconds - 1
+               : 0;
+  }
   /// What takes most of the time: `computation`, or axes.
   std::string getLimit() const;
   /// Flags of a command that prepare the step in the same way.

@@ -22,34 +22,62 @@ namespace {
 /// Hears what the pass places, in the order of its remarks.
 class PlacementStreamer : public remark::detail::MLIRRemarkStreamerBase {
 public:
-  explicit PlacementStreamer(std::vector<Placements> &choices)
+  explicit PlacementStreamer(std::vector<FoundPlacements> &choices)
       : choices(choices) {}
 
   void streamOptimizationRemark(const remark::detail::Remark &remark) override {
-    bool isOther = remark.getRemarkName() == "other-placement";
-    if (!isOther && remark.getRemarkName() != "placed")
-      return;
-    for (const remark::detail::Remark::Arg &arg : remark.getArgs()) {
-      if (arg.key != "Reason")
-        continue;
-      if (isOther || choices.empty())
-        choices.emplace_back();
-      SmallVector<StringRef> placements;
-      StringRef(arg.val).split(placements, "; ");
-      for (StringRef placement : placements)
-        choices.back().push_back(placement.str());
-    }
+    StringRef name = remark.getRemarkName();
+    if (name == "placed" && choices.empty())
+      choices.emplace_back();
+    else if (name == "other-placement")
+      choices.emplace_back();
+    if (name == "placed" || name == "other-placement")
+      hearPlacements(remark);
+    else if (name == "placement-bound" && !choices.empty())
+      hearBound(remark);
   }
 
 private:
-  std::vector<Placements> &choices;
+  void hearPlacements(const remark::detail::Remark &remark) {
+    FoundPlacements &choice = choices.back();
+    for (const remark::detail::Remark::Arg &arg : remark.getArgs()) {
+      if (arg.key == "cost")
+        (void)StringRef(arg.val).getAsDouble(choice.costSeconds);
+      if (arg.key != "Reason")
+        continue;
+      SmallVector<StringRef> placements;
+      StringRef(arg.val).split(placements, "; ");
+      for (StringRef placement : placements)
+        choice.shard.push_back(placement.str());
+    }
+  }
+
+  void hearBound(const remark::detail::Remark &remark) {
+    double bound = 0, cost = 0;
+    bool countsSeconds = false;
+    for (const remark::detail::Remark::Arg &arg : remark.getArgs()) {
+      if (arg.key == "unit")
+        countsSeconds = arg.val == "seconds";
+      if (arg.key == "bound")
+        (void)StringRef(arg.val).getAsDouble(bound);
+      if (arg.key == "cost")
+        (void)StringRef(arg.val).getAsDouble(cost);
+    }
+    if (!countsSeconds)
+      return;
+    choices.front().costSeconds = cost;
+    for (FoundPlacements &choice : choices)
+      choice.boundSeconds = bound;
+  }
+
+  std::vector<FoundPlacements> &choices;
 };
 } // namespace
 
-FailureOr<std::vector<Placements>>
+FailureOr<std::vector<FoundPlacements>>
 regather::findPlacements(ModuleOp module, StringRef mesh,
                          const std::string &cluster) {
-  std::vector<Placements> choices;
+  std::vector<FoundPlacements> choices;
   remark::RemarkCategories categories;
   categories.passed = categories.analysis = "tg-shard-step";
   MLIRContext *context = module.getContext();

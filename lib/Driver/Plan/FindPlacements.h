@@ -19,11 +19,21 @@ namespace regather {
 /// Placements, as `--shard` takes them.
 using Placements = std::vector<std::string>;
 
+/// Where a search has ended.
+struct FoundPlacements {
+  Placements shard;
+  /// What tg-shard-step counts for a step that is placed so, and what it counts
+  /// for none that is placed otherwise: in seconds, 0 if it counts bytes, or
+  /// has proven nothing.
+  double costSeconds = 0;
+  double boundSeconds = 0;
+};
+
 /// What tg-shard-step chooses for a mesh such as `dp:8,cp:2,tp:4` of a cluster,
 /// and what it would choose otherwise, the best by its costs first;
 /// none if no cut costs less. The module stays as it is. Emits the errors of
 /// the pass.
-mlir::FailureOr<std::vector<Placements>>
+mlir::FailureOr<std::vector<FoundPlacements>>
 findPlacements(mlir::ModuleOp module, llvm::StringRef mesh,
                const std::string &cluster);
 

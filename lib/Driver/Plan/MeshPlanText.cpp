@@ -51,6 +51,22 @@ static std::string formatFlags(const MeshPlan &plan) {
   return text;
 }
 
+/// What is proven of placements that were looked for.
+static void writeBounds(llvm::raw_ostream &os, const MeshSearch &search) {
+  if (llvm::none_of(search.plans, [](const MeshPlan &plan) {
+        return plan.placementBoundSeconds > 0;
+      }))
+    return;
+  os << "\nplacements over tp, by the costs that they were chosen by, and what "
+        "none costs less than:\n";
+  for (const MeshPlan &plan : search.plans)
+    if (plan.placementBoundSeconds > 0)
+      os << formatv("  {0,-24}{1,10}{2,12}  gap {3}\n", plan.mesh,
+                    formatSeconds(plan.placementSeconds),
+                    formatSeconds(plan.placementBoundSeconds),
+                    formatPercent(plan.getPlacementGap()));
+}
+
 static void writeExplanations(llvm::raw_ostream &os, const MeshSearch &search) {
   for (const OtherPlacement &other : search.explanations) {
     os << formatv("  {0}{1,-40} ", other.isChosen ? "* " : "  ",
@@ -84,6 +100,7 @@ std::string regather::formatText(const MeshSearch &search) {
                   plan.utilization > 0 ? formatPercent(plan.utilization) : "-",
                   formatBytes(plan.choice.getBytes()), plan.getLimit(),
                   formatExposed(plan));
+  writeBounds(os, search);
   os << "\nflags, the best first:\n";
   for (const MeshPlan &plan : search.plans)
     os << "  " << formatFlags(plan) << '\n';
@@ -106,6 +123,11 @@ static void writePlan(llvm::json::OStream &json, const MeshPlan &plan) {
   json.attribute("rows", plan.rows);
   json.attribute("seconds_per_row", plan.getSecondsPerRow());
   json.attribute("bound_seconds", plan.boundSeconds);
+  if (plan.placementBoundSeconds > 0) {
+    json.attribute("placement_seconds", plan.placementSeconds);
+    json.attribute("placement_bound_seconds", plan.placementBoundSeconds);
+    json.attribute("placement_gap", plan.getPlacementGap());
+  }
   json.attribute("mfu", plan.utilization);
   json.attribute("bytes", plan.choice.getBytes());
   json.attribute("argument_bytes", plan.choice.argumentBytes);

@@ -115,16 +115,16 @@ private:
   LogicalResult readTotals();
   void tryMesh(const MeshCandidate &mesh);
   /// Sets what the flags for a mesh set; says why if it cannot.
-  bool setMesh(const MeshCandidate &mesh, const Placements &placements,
+  bool setMesh(const MeshCandidate &mesh, const FoundPlacements &placements,
                StepOptions &options, MeshPlan &plan, std::string &problem);
   /// What a search has found for the axes of the model, the best first; none,
   /// and the reason, if it could not. Meshes share it whose data axis has other
   /// sizes on the same links.
-  ArrayRef<Placements> getPlacements(const MeshCandidate &mesh,
-                                     std::string &problem);
+  ArrayRef<FoundPlacements> getPlacements(const MeshCandidate &mesh,
+                                          std::string &problem);
   /// Nothing if it cannot be; then that is counted.
   std::optional<Candidate> measure(const MeshCandidate &mesh,
-                                   const Placements &placements,
+                                   const FoundPlacements &placements,
                                    std::string &problem);
   /// Decides about memory if the step does not fit; says why if it cannot.
   bool fitMemory(const MeshCandidate &mesh, Candidate &candidate,
@@ -149,7 +149,7 @@ private:
   /// By axes of the model and the links of the data axis: what a search has
   /// chosen, or why it could not.
   std::map<std::pair<std::string, unsigned>,
-           std::pair<std::vector<Placements>, std::string>>
+           std::pair<std::vector<FoundPlacements>, std::string>>
       found;
 };
 } // namespace
@@ -208,15 +208,15 @@ LogicalResult Search::readTotals() {
   return success();
 }
 
-ArrayRef<Placements> Search::getPlacements(const MeshCandidate &mesh,
-                                           std::string &problem) {
+ArrayRef<FoundPlacements> Search::getPlacements(const MeshCandidate &mesh,
+                                                std::string &problem) {
   int64_t sizes[] = {mesh.data, mesh.getModelRanks()};
   unsigned link = model.placeMeshGroup(sizes, {0}).getLink();
   auto [it, isNew] = found.try_emplace({mesh.getModelMesh(), link});
   auto &[choices, reason] = it->second;
   if (isNew) {
     FirstError error(module.getContext());
-    FailureOr<std::vector<Placements>> chosen = findPlacements(
+    FailureOr<std::vector<FoundPlacements>> chosen = findPlacements(
         module, mesh.getShardedMesh(), chooseCluster(request.step, module));
     if (failed(chosen))
       reason = error.text;
@@ -229,9 +229,9 @@ ArrayRef<Placements> Search::getPlacements(const MeshCandidate &mesh,
   return choices;
 }
 
-bool Search::setMesh(const MeshCandidate &mesh, const Placements &placements,
-                     StepOptions &options, MeshPlan &plan,
-                     std::string &problem) {
+bool Search::setMesh(const MeshCandidate &mesh,
+                     const FoundPlacements &placements, StepOptions &options,
+                     MeshPlan &plan, std::string &problem) {
   plan.mesh = mesh.getMesh();
   options.ranks.reset();
   options.memory.reset();
@@ -260,7 +260,9 @@ bool Search::setMesh(const MeshCandidate &mesh, const Placements &placements,
            (axis == "ep" && mesh.experts == 1);
   });
   plan.shard.assign(options.model.shard.begin(), options.model.shard.end());
-  for (const std::string &placement : placements) {
+  plan.placementSeconds = placements.costSeconds;
+  plan.placementBoundSeconds = placements.boundSeconds;
+  for (const std::string &placement : placements.shard) {
     if (!set("shard", placement))
       return false;
     plan.shard.push_back(placement);
@@ -314,7 +316,7 @@ void Search::keep(MeshPlan plan) {
 }
 
 std::optional<Candidate> Search::measure(const MeshCandidate &mesh,
-                                         const Placements &placements,
+                                         const FoundPlacements &placements,
                                          std::string &problem) {
   Candidate candidate = {request.step, {}, {}};
   MeshPlan &plan = candidate.plan;
@@ -344,12 +346,12 @@ void Search::tryMesh(const MeshCandidate &mesh) {
         return tg::getAnnotatedAxis(text) == "tp";
       });
   std::string problem;
-  const Placements none;
-  ArrayRef<Placements> choices = none;
+  const FoundPlacements none;
+  ArrayRef<FoundPlacements> choices = none;
   if (mesh.tensor > 1 && !namesTensor)
     choices = getPlacements(mesh, problem);
   std::vector<Candidate> candidates;
-  for (const Placements &placements : choices)
+  for (const FoundPlacements &placements : choices)
     if (std::optional<Candidate> one = measure(mesh, placements, problem))
       candidates.push_back(std::move(*one));
   search.numMeasured += !choices.empty();

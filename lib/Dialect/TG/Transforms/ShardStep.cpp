@@ -210,11 +210,12 @@ private:
       remark::passed(func.getLoc(),
                      remark::RemarkOpts::name("placed").category(DEBUG_TYPE))
           << remark::reason("{0}", annotation);
-    for (const std::vector<std::string> &other : choice.others)
+    for (const OtherChoice &other : choice.others)
       remark::analysis(
           func.getLoc(),
           remark::RemarkOpts::name("other-placement").category(DEBUG_TYPE))
-          << remark::reason("{0}", llvm::join(other, "; "));
+          << remark::reason("{0}", llvm::join(other.annotations, "; "))
+          << remark::metric("cost", other.cost.getTotal());
     remark::analysis(
         func.getLoc(),
         remark::RemarkOpts::name("placement-cost").category(DEBUG_TYPE))
@@ -230,6 +231,7 @@ private:
     remark::analysis(
         func.getLoc(),
         remark::RemarkOpts::name("placement-bound").category(DEBUG_TYPE))
+        << remark::metric("unit", choice.countsSeconds ? "seconds" : "bytes")
         << remark::metric("bound", *choice.bound)
         << remark::metric("cost", choice.cost.getTotal())
         << remark::metric("relaxed", choice.relaxed)

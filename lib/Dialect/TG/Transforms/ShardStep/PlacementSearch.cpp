@@ -366,6 +366,7 @@ regather::tg::spmd::searchPlacements(const Step &step, const DataMesh &axisMesh,
     PlacementCosts costs(folded, axisMesh, known);
     choice.before = costs.count(small->func);
     choice.bound.reset();
+    choice.countsSeconds = known != nullptr;
     std::optional<Choice> solved;
     // Sums of segments have forms of their own.
     std::optional<PlacementBound> bound;
@@ -388,7 +389,7 @@ regather::tg::spmd::searchPlacements(const Step &step, const DataMesh &axisMesh,
     std::vector<std::string> annotations = annotate(groups, priced.dims, axis);
     if (number > 0) {
       if (!annotations.empty())
-        choice.others.push_back(std::move(annotations));
+        choice.others.push_back({std::move(annotations), priced.cost});
       continue;
     }
     choice.seeds = getSeeds(groups, priced.dims);

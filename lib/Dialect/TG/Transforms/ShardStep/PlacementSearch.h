@@ -14,18 +14,25 @@
 
 namespace regather::tg::spmd {
 
+/// Where a search ended that another one beat.
+struct OtherChoice {
+  std::vector<std::string> annotations;
+  PlacementCost cost;
+};
+
 struct PlacementChoice {
   AxisSeeds seeds;
   /// The same as values of option `shard`.
   std::vector<std::string> annotations;
   PlacementCost before, cost;
-  /// The annotations of other choices that no change of one group makes less,
-  /// by cost.
-  std::vector<std::vector<std::string>> others;
+  /// Other choices that no change of one group makes less, by cost.
+  std::vector<OtherChoice> others;
   /// No choice costs less than `bound`, if one was computed; of the choices of
   /// the relaxed problem that were found, the least costs `relaxed`. In the
   /// unit of the total cost.
   std::optional<double> bound;
+  /// That unit is seconds, and not bytes.
+  bool countsSeconds = false;
   double relaxed = 0;
   /// Number of choices that were carried out.
   int64_t numTried = 0;
