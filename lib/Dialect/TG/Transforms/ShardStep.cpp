@@ -189,7 +189,10 @@ private:
   void chooseSeeds(const Step &step, const DataMesh &axisMesh,
                    const PlacementPrices *prices, AxisSeeds &seeds) {
     func::FuncOp func = step.func;
-    PlacementChoice choice = searchPlacements(step, axisMesh, prices);
+    std::optional<int64_t> limit;
+    if (keptLimit > 0)
+      limit = keptLimit;
+    PlacementChoice choice = searchPlacements(step, axisMesh, prices, limit);
     numTried += choice.numTried;
     numTied += choice.numTied;
     seeds = std::move(choice.seeds);

@@ -96,6 +96,10 @@ def ShardStepPass : Pass<"tg-shard-step", "::mlir::ModuleOp"> {
     Option<"cluster", "cluster", "std::string", /*default=*/"",
            "Cluster whose times placements that nobody has fixed are chosen by, "
            "by name or file; empty: bytes and operations are counted">,
+    Option<"keptLimit", "kept-limit", "int64_t", /*default=*/"0",
+           "Most bytes that placements that nobody has fixed may keep on a "
+           "rank, as remark placement-cost counts them: arguments, gradients, "
+           "states, and what forward keeps for backward; 0: any number">,
     Option<"gatherExperts", "gather-experts", "bool", /*default=*/"false",
            "Ranks that have parts of the experts gather the matrices of all, "
            "for tg-dispatch-rows">,

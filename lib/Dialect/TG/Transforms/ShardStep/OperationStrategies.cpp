@@ -14,10 +14,6 @@ using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
 
-static ValueState getSplit(DimCut cut) {
-  return ValueState::getSplit(Group::Shard, cut);
-}
-
 OperationStrategy StrategyLister::getWhole(Operation *op) const {
   OperationStrategy whole;
   const ShardingRule *rule = forms.getRule(op);

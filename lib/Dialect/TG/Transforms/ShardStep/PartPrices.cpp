@@ -12,10 +12,6 @@ using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
 
-static ValueState getSplit(DimCut cut) {
-  return ValueState::getSplit(Group::Shard, cut);
-}
-
 PartPrices::PartPrices(MLIRContext *context, const DataMesh &mesh,
                        const PlacementCosts &costs)
     : mesh(mesh), costs(costs) {

@@ -24,6 +24,11 @@
 
 namespace regather::tg::spmd {
 
+/// A value of which each rank of the axis has a part.
+inline ValueState getSplit(DimCut cut) {
+  return ValueState::getSplit(Group::Shard, cut);
+}
+
 class PartPrices {
 public:
   PartPrices(mlir::MLIRContext *context, const DataMesh &mesh,

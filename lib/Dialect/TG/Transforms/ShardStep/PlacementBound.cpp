@@ -30,14 +30,14 @@ using namespace regather::tg::spmd;
 
 namespace {
 /// What a quantity adds up to at least and at most.
-struct Range {
+struct Extent {
   double least = 0, most = 0;
 };
 
 class PlacementBounder {
 public:
-  PlacementBounder(const PlacementProblem &problem,
-                   const PlacementCosts &costs);
+  PlacementBounder(const PlacementProblem &problem, const PlacementCosts &costs,
+                   std::optional<int64_t> keptLimit);
 
   std::optional<PlacementBound> run(ArrayRef<PlacedValue> placed);
 
@@ -49,16 +49,17 @@ private:
     std::vector<uint32_t> strategies;
   };
 
-  Range getRange(double StrategyCost::*member) const;
+  Extent getExtent(double StrategyCost::*member) const;
   std::optional<Solved> solve(double share) const;
 
   const PlacementProblem &problem;
+  std::optional<int64_t> keptLimit;
   LinearBound kept, data;
 };
 } // namespace
 
-Range PlacementBounder::getRange(double StrategyCost::*member) const {
-  Range range;
+Extent PlacementBounder::getExtent(double StrategyCost::*member) const {
+  Extent range;
   for (const std::vector<StrategyCost> &node : problem.nodes) {
     double least = kNever, most = 0;
     for (const StrategyCost &cost : node) {
@@ -72,11 +73,12 @@ Range PlacementBounder::getRange(double StrategyCost::*member) const {
 }
 
 PlacementBounder::PlacementBounder(const PlacementProblem &problem,
-                                   const PlacementCosts &costs)
-    : problem(problem) {
-  Range bytes = getRange(&StrategyCost::keptBytes);
+                                   const PlacementCosts &costs,
+                                   std::optional<int64_t> keptLimit)
+    : problem(problem), keptLimit(keptLimit) {
+  Extent bytes = getExtent(&StrategyCost::keptBytes);
   kept = costs.boundKept(bytes.least, bytes.most);
-  Range parameters = getRange(&StrategyCost::parameterBytes);
+  Extent parameters = getExtent(&StrategyCost::parameterBytes);
   data = costs.boundData(parameters.least, parameters.most);
 }
 
@@ -107,12 +109,16 @@ PlacementBounder::solve(double share) const {
                           : static_cast<int64_t>(cost * scale * kRounding);
   };
   ShardingProblem whole;
+  whole.limit = keptLimit;
   for (const std::vector<StrategyCost> &node : problem.nodes) {
     ShardingNode &own = whole.nodes.emplace_back();
     for (const StrategyCost &cost : node)
       own.costs.push_back(cost.units == kNever ? kForbiddenCost
                                                : round(getCost(cost)));
-    own.bytes.assign(node.size(), 0);
+    // All that is kept is there when forward ends.
+    own.end = keptLimit ? 1 : 0;
+    for (const StrategyCost &cost : node)
+      own.bytes.push_back(static_cast<int64_t>(cost.keptBytes));
   }
   for (const PlacementProblem::Edge &edge : problem.edges) {
     ShardingEdge &own = whole.edges.emplace_back();
@@ -185,13 +191,12 @@ PlacementBounder::run(ArrayRef<PlacedValue> placed) {
   return bound;
 }
 
-std::optional<PlacementBound>
-regather::tg::spmd::boundPlacements(const Step &step, const DataMesh &mesh,
-                                    ArrayRef<PlacedValue> placed,
-                                    const PlacementCosts &costs) {
+std::optional<PlacementBound> regather::tg::spmd::boundPlacements(
+    const Step &step, const DataMesh &mesh, ArrayRef<PlacedValue> placed,
+    const PlacementCosts &costs, std::optional<int64_t> keptLimit) {
   std::optional<PlacementProblem> problem =
       buildPlacementProblem(step, mesh, placed, costs);
   if (!problem)
     return std::nullopt;
-  return PlacementBounder(*problem, costs).run(placed);
+  return PlacementBounder(*problem, costs, keptLimit).run(placed);
 }

@@ -25,12 +25,14 @@ struct PlacementBound {
   std::vector<std::optional<int64_t>> dims;
 };
 
-/// Bounds the cost of `step`, see `PlacementProblem`. Nothing if there are too
-/// many ways to cut a value. Deterministic; work is counted.
+/// Bounds the cost of `step`, see `PlacementProblem`, and with a limit that of
+/// steps that keep no more bytes. Nothing if there are too many ways to cut a
+/// value, or if none was found that keeps as little. Deterministic; work is
+/// counted.
 std::optional<PlacementBound>
 boundPlacements(const Step &step, const DataMesh &mesh,
-                llvm::ArrayRef<PlacedValue> placed,
-                const PlacementCosts &costs);
+                llvm::ArrayRef<PlacedValue> placed, const PlacementCosts &costs,
+                std::optional<int64_t> keptLimit);
 
 } // namespace regather::tg::spmd
 

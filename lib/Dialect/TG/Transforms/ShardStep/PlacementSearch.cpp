@@ -164,16 +164,25 @@ struct PricedChoice {
   PlacementCost cost;
 };
 
+/// What choices are compared by: bytes above the limit, then the cost.
+using Rank = std::pair<double, double>;
+
 /// Changes one group after the other.
 class PlacementDescent {
 public:
   PlacementDescent(const Step &step, const DataMesh &mesh,
-                   ArrayRef<PlacementGroup> groups, const PlacementCosts &costs)
-      : step(step), mesh(mesh), groups(groups), costs(costs) {}
+                   ArrayRef<PlacementGroup> groups, const PlacementCosts &costs,
+                   std::optional<int64_t> keptLimit)
+      : step(step), mesh(mesh), groups(groups), costs(costs),
+        keptLimit(keptLimit) {}
 
   /// Nothing if the beginning has been looked at.
   std::optional<PricedChoice> run(const Choice &begin);
   int64_t getNumTried() const { return numTried; }
+  Rank rank(const PlacementCost &cost) const {
+    double excess = keptLimit ? cost.keptBytes - *keptLimit : 0;
+    return {std::max(excess, 0.0), cost.getTotal()};
+  }
 
 private:
   std::optional<PlacementCost> tryChoice(const Choice &choice);
@@ -183,6 +192,7 @@ private:
   const DataMesh &mesh;
   ArrayRef<PlacementGroup> groups;
   const PlacementCosts &costs;
+  std::optional<int64_t> keptLimit;
   std::set<Choice> tried;
   int64_t numTried = 0;
 };
@@ -214,7 +224,7 @@ bool PlacementDescent::improve(PricedChoice &best) {
       Choice candidate = best.dims;
       candidate[number] = dim;
       std::optional<PlacementCost> cost = tryChoice(candidate);
-      if (!cost || cost->getTotal() >= best.cost.getTotal())
+      if (!cost || rank(*cost) >= rank(best.cost))
         continue;
       best = {std::move(candidate), *cost};
       isChanged = true;
@@ -270,12 +280,11 @@ matchGroups(ArrayRef<PlacementGroup> groups, ArrayRef<PlacementGroup> found) {
 
 /// From a step in which nothing is cut, from one whose sequence is, and from
 /// what a solver has chosen, if anything.
-static std::vector<PricedChoice> descend(const Step &step, const DataMesh &mesh,
-                                         ArrayRef<PlacementGroup> groups,
-                                         const PlacementCosts &costs,
-                                         const std::optional<Choice> &solved,
-                                         int64_t &numTried) {
-  PlacementDescent descent(step, mesh, groups, costs);
+static std::vector<PricedChoice>
+descend(const Step &step, const DataMesh &mesh, ArrayRef<PlacementGroup> groups,
+        const PlacementCosts &costs, const std::optional<Choice> &solved,
+        std::optional<int64_t> keptLimit, int64_t &numTried) {
+  PlacementDescent descent(step, mesh, groups, costs, keptLimit);
   std::vector<PricedChoice> found;
   Choice nothing(groups.size()), sequence(groups.size());
   for (auto [number, group] : llvm::enumerate(groups))
@@ -288,9 +297,9 @@ static std::vector<PricedChoice> descend(const Step &step, const DataMesh &mesh,
   for (const Choice &begin : begins)
     if (std::optional<PricedChoice> best = descent.run(begin))
       found.push_back(std::move(*best));
-  llvm::sort(found, [](const PricedChoice &a, const PricedChoice &b) {
-    return std::make_pair(a.cost.getTotal(), a.dims) <
-           std::make_pair(b.cost.getTotal(), b.dims);
+  llvm::sort(found, [&](const PricedChoice &a, const PricedChoice &b) {
+    return std::make_pair(descent.rank(a.cost), a.dims) <
+           std::make_pair(descent.rank(b.cost), b.dims);
   });
   found.erase(llvm::unique(found,
                            [](const PricedChoice &a, const PricedChoice &b) {
@@ -338,7 +347,8 @@ static Choice readChoice(const Step &step, const FoldedStep &folded,
 
 PlacementChoice
 regather::tg::spmd::searchPlacements(const Step &step, const DataMesh &axisMesh,
-                                     const PlacementPrices *prices) {
+                                     const PlacementPrices *prices,
+                                     std::optional<int64_t> keptLimit) {
   PlacementChoice choice;
   auto analyze = [&](const FoldedStep &folded) {
     FailureOr<Step> small = analyzeStep(*folded.func, axisMesh, ElementTypes(),
@@ -372,14 +382,15 @@ regather::tg::spmd::searchPlacements(const Step &step, const DataMesh &axisMesh,
     std::optional<PlacementBound> bound;
     if (!axisMesh.segments)
       bound = boundPlacements(*small, axisMesh,
-                              listPlaced(*small, axisMesh, smallGroups), costs);
+                              listPlaced(*small, axisMesh, smallGroups), costs,
+                              keptLimit);
     if (bound) {
       choice.bound = bound->units;
       choice.relaxed = bound->relaxedUnits;
       solved = readChoice(*small, folded, smallGroups, bound->dims);
     }
-    found =
-        descend(*small, axisMesh, smallGroups, costs, solved, choice.numTried);
+    found = descend(*small, axisMesh, smallGroups, costs, solved, keptLimit,
+                    choice.numTried);
     if (!known || found.front().dims != Choice(groups.size()))
       break;
   }

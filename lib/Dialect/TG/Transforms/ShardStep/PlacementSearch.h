@@ -50,9 +50,11 @@ struct PlacementChoice {
 /// as the step costs least, until no change of one group costs less: from a
 /// step in which nothing is cut, and from one whose sequence is. If no cut
 /// takes less time, or `prices` is null because there is no cluster, bytes
-/// decide. A choice is carried out on one of equal layers.
+/// decide. A choice is carried out on one of equal layers. With `keptLimit`,
+/// choices that keep more bytes are worse than all that do not.
 PlacementChoice searchPlacements(const Step &step, const DataMesh &axisMesh,
-                                 const PlacementPrices *prices);
+                                 const PlacementPrices *prices,
+                                 std::optional<int64_t> keptLimit);
 
 } // namespace regather::tg::spmd
 
