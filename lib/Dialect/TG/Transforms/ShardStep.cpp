@@ -186,26 +186,21 @@ private:
   }
 
   /// Chooses what nobody has said anything about.
-  void chooseSeeds(const Step &step, const DataMesh &axisMesh,
-                   const PlacementPrices *prices, AxisSeeds &seeds) {
-    func::FuncOp func = step.func;
+  PlacementChoice chooseSeeds(const Step &step, const DataMesh &axisMesh,
+                              const PlacementPrices *prices) {
     std::optional<int64_t> limit;
     if (keptLimit > 0)
       limit = keptLimit;
     PlacementChoice choice = searchPlacements(step, axisMesh, prices, limit);
     numTried += choice.numTried;
     numTied += choice.numTied;
-    seeds = std::move(choice.seeds);
-    StringAttr axis = axisMesh.shardAxes.getNames().front();
-    if (seeds.empty()) {
-      func.emitWarning() << "axis " << axis
-                         << " of option 'mesh' splits nothing: its "
-                         << axisMesh.shardRanks
-                         << " ranks do the same work, because no cut costs "
-                            "less; say with option 'shard' what lies over it";
-      return;
-    }
-    remarkChoice(func, choice);
+    if (choice.seeds.empty())
+      func::FuncOp(step.func).emitWarning()
+          << "axis " << axisMesh.shardAxes.getNames().front()
+          << " of option 'mesh' splits nothing: its " << axisMesh.shardRanks
+          << " ranks do the same work, because no cut costs "
+             "less; say with option 'shard' what lies over it";
+    return choice;
   }
 
   void remarkChoice(func::FuncOp func, const PlacementChoice &choice) {
@@ -229,6 +224,11 @@ private:
         << remark::metric("seconds", choice.cost.seconds)
         << remark::metric("kept_bytes_whole", choice.before.keptBytes)
         << remark::metric("flops_whole", choice.before.flops);
+  }
+
+  /// `func` has been cut, all of its layers.
+  void remarkBound(func::FuncOp func, const PlacementChoice &choice,
+                   const PlacementCost &cost) {
     if (!choice.bound)
       return;
     remark::analysis(
@@ -236,31 +236,13 @@ private:
         remark::RemarkOpts::name("placement-bound").category(DEBUG_TYPE))
         << remark::metric("unit", choice.countsSeconds ? "seconds" : "bytes")
         << remark::metric("bound", *choice.bound)
-        << remark::metric("cost", choice.cost.getTotal())
+        << remark::metric("cost", cost.getTotal())
         << remark::metric("relaxed", choice.relaxed)
-        << remark::metric("gap", choice.cost.getTotal() / *choice.bound - 1);
+        << remark::metric("gap", cost.getTotal() / *choice.bound - 1);
   }
 
   /// What a step that was cut as annotations say costs by the same measure.
-  void remarkCost(func::FuncOp func, const DataMesh &axisMesh,
-                  ArrayRef<unsigned> dataAxes) {
-    if (!getContext().getRemarkEngine() || axisMesh.segments)
-      return;
-    const FoldedStep whole;
-    PlacementCost cost = PlacementCosts(whole, axisMesh, nullptr).count(func);
-    if (!cluster.empty()) {
-      Result<Cluster> known = loadCluster(cluster);
-      int64_t ranks = axisMesh.countRanks(axisMesh.axes);
-      if (!known || known->checkRanks(ranks))
-        return;
-      CostModel model(std::move(*known));
-      FailureOr<StepCosts> costs = StepCosts::create(getOperation(), model);
-      if (failed(costs))
-        return;
-      PlacementPrices prices = {*costs,
-                                model.placeMeshGroup(axisMesh.sizes, dataAxes)};
-      cost = PlacementCosts(whole, axisMesh, &prices).count(func);
-    }
+  void remarkCost(func::FuncOp func, const PlacementCost &cost) {
     remark::analysis(
         func.getLoc(),
         remark::RemarkOpts::name("annotated-cost").category(DEBUG_TYPE))
@@ -271,25 +253,46 @@ private:
         << remark::metric("cost", cost.getTotal());
   }
 
+  /// The times of the cluster for an axis; nothing without one, or in an
+  /// elastic step, whose choices do not depend on how many ranks there are.
+  struct AxisPrices {
+    AxisPrices(Cluster cluster) : model(std::move(cluster)) {}
+
+    CostModel model;
+    std::optional<StepCosts> costs;
+    std::optional<PlacementPrices> prices;
+  };
+
   /// `dataAxes`: numbers of the axes that no axis of the model is.
-  LogicalResult searchSeeds(const Step &step, const DataMesh &axisMesh,
-                            ArrayRef<unsigned> dataAxes, AxisSeeds &seeds) {
-    // Times depend on how many ranks there are.
-    if (cluster.empty() || axisMesh.segments) {
-      chooseSeeds(step, getSearchMesh(axisMesh), /*prices=*/nullptr, seeds);
-      return success();
-    }
+  FailureOr<std::unique_ptr<AxisPrices>>
+  loadPrices(const DataMesh &axisMesh, ArrayRef<unsigned> dataAxes) {
+    if (cluster.empty() || axisMesh.segments)
+      return std::unique_ptr<AxisPrices>();
     Result<Cluster> known = loadCluster(cluster);
     if (!known)
       return emitError(getOperation().getLoc()) << known.getMessage();
-    CostModel model(std::move(*known));
-    FailureOr<StepCosts> costs = StepCosts::create(getOperation(), model);
+    auto loaded = std::make_unique<AxisPrices>(std::move(*known));
+    FailureOr<StepCosts> costs =
+        StepCosts::create(getOperation(), loaded->model);
     if (failed(costs))
       return failure();
-    PlacementPrices prices = {*costs,
-                              model.placeMeshGroup(axisMesh.sizes, dataAxes)};
-    chooseSeeds(step, axisMesh, &prices, seeds);
-    return success();
+    loaded->costs = std::move(*costs);
+    loaded->prices.emplace(PlacementPrices{
+        *loaded->costs,
+        loaded->model.placeMeshGroup(axisMesh.sizes, dataAxes)});
+    return loaded;
+  }
+
+  /// True if remarks are heard, and costs of the axis are those of its ranks:
+  /// an elastic step has the same sums on any number of them. Nothing else is
+  /// said of a cluster that does not connect so many.
+  bool countsCosts(const DataMesh &axisMesh) {
+    if (!getContext().getRemarkEngine() || axisMesh.segments)
+      return false;
+    if (cluster.empty())
+      return true;
+    Result<Cluster> known = loadCluster(cluster);
+    return known && !known->checkRanks(axisMesh.countRanks(axisMesh.axes));
   }
 
   LogicalResult shardOver(func::FuncOp func, const DataMesh &axisMesh,
@@ -307,15 +310,40 @@ private:
       return failure();
     if (!isCut)
       return success();
-    bool isAnnotated = !seeds->empty();
-    if (!isAnnotated && failed(searchSeeds(*step, axisMesh, dataAxes, *seeds)))
-      return failure();
+    bool isSearched = seeds->empty();
+    std::unique_ptr<AxisPrices> prices;
+    if (isSearched || countsCosts(axisMesh)) {
+      FailureOr<std::unique_ptr<AxisPrices>> loaded =
+          loadPrices(axisMesh, dataAxes);
+      if (failed(loaded))
+        return failure();
+      prices = std::move(*loaded);
+    }
+    const PlacementPrices *times = prices ? &*prices->prices : nullptr;
+    PlacementChoice choice;
+    if (isSearched) {
+      choice = chooseSeeds(
+          *step, axisMesh.segments ? getSearchMesh(axisMesh) : axisMesh, times);
+      seeds = choice.seeds;
+      if (!seeds->empty())
+        remarkChoice(func, choice);
+    }
     AxisSharder sharder(*step, axisMesh, *seeds);
     if (gatherExperts)
       sharder.gatherExperts();
     sharder.run();
-    if (isAnnotated)
-      remarkCost(func, axisMesh, dataAxes);
+    if (countsCosts(axisMesh) && !seeds->empty()) {
+      // All layers are there now.
+      const FoldedStep whole;
+      bool countsTimes = !isSearched || choice.countsSeconds;
+      PlacementCost cost =
+          PlacementCosts(whole, axisMesh, countsTimes ? times : nullptr)
+              .count(func);
+      if (isSearched)
+        remarkBound(func, choice, cost);
+      else
+        remarkCost(func, cost);
+    }
     numParametersSharded += sharder.countShardedParameters();
     numCollectives += sharder.getNumCollectives();
     numSplit += sharder.getPartitioner().numSplit;

@@ -79,6 +79,7 @@ public:
   std::optional<FoldedStep> fold();
 
 private:
+  void findCrossings(const IRMapping &mapping, FoldedStep &folded) const;
   size_t getLast() const { return layers.operations.size() - 2; }
   bool isLeftOut(LayerPlace place) const {
     return place.layer > kKeptLayer && place.layer <= getLast();
@@ -257,6 +258,31 @@ Value LayerFolder::findSubstitute(OpOperand &operand, LayerPlace from) const {
       result.getResultNumber());
 }
 
+/// The layer behind the one that is kept reads of it what that one reads of the
+/// first, and gives to it what that one gets from behind.
+void LayerFolder::findCrossings(const IRMapping &mapping,
+                                FoldedStep &folded) const {
+  auto add = [&](Operation *op, unsigned number, Value out) {
+    std::pair<Value, Value> pair = {mapping.lookup(op)->getOperand(number),
+                                    mapping.lookup(out)};
+    if (pair.first != pair.second &&
+        !llvm::is_contained(folded.crossings, pair))
+      folded.crossings.push_back(pair);
+  };
+  for (auto [op, next] : llvm::zip_equal(layers.operations[kKeptLayer],
+                                         layers.operations[kKeptLayer + 1]))
+    for (auto [number, a, b] :
+         llvm::enumerate(op->getOperands(), next->getOperands())) {
+      std::optional<LayerPlace> from = find(a), to = find(b);
+      if (to && to->layer == kKeptLayer && isa<OpResult>(b))
+        add(op, number, b);
+      else if (from && from->layer == kKeptLayer + 1 && isa<OpResult>(a))
+        add(op, number,
+            layers.operations[kKeptLayer][from->place]->getResult(
+                cast<OpResult>(a).getResultNumber()));
+    }
+}
+
 std::optional<FoldedStep> LayerFolder::fold() {
   func::FuncOp func = step.func;
   llvm::BitVector lostArguments(func.getNumArguments());
@@ -305,6 +331,7 @@ std::optional<FoldedStep> LayerFolder::fold() {
   for (auto [operand, value] : substitutes)
     mapping.lookup(operand->getOwner())
         ->setOperand(operand->getOperandNumber(), mapping.lookup(value));
+  findCrossings(mapping, folded);
   func::FuncOp copy = *folded.func;
   SmallVector<int64_t> numbers;
   for (unsigned i = 0, e = lostArguments.size(), number = 0; i != e; ++i)

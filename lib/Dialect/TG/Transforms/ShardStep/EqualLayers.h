@@ -24,6 +24,9 @@ struct FoldedStep {
   /// if there is none.
   std::string layer;
   int64_t numLayers = 1;
+  /// What the layer reads of a neighbour, and what it gives to the other one in
+  /// that place: in the step, the latter is what the next layer gets.
+  llvm::SmallVector<std::pair<mlir::Value, mlir::Value>, 2> crossings;
 
   /// How often the step has what belongs to a module.
   double countModule(llvm::StringRef module) const;

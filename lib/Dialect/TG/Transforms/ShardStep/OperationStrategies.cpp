@@ -44,14 +44,27 @@ void StrategyLister::addSplits(Operation *op, const ShardingRule &rule,
   }
 }
 
+static int64_t countElements(ValueRange values) {
+  int64_t count = 0;
+  for (Value value : values)
+    if (RankedTensorType type = getRuledTensor(value.getType()))
+      count += type.getNumElements();
+  return count;
+}
+
 void StrategyLister::addLinear(Operation *op, const ShardingRule &rule,
                                std::vector<OperationStrategy> &strategies) {
   double units = costs.getUnits(costs.price(op));
+  int64_t resultSize = countElements(op->getResults());
   for (const llvm::SmallBitVector &set : rule.linear) {
-    bool isPossible =
-        set.any() && llvm::all_of(set.set_bits(), [&](unsigned i) {
-          return mayBePartial(op->getOperand(i));
-        });
+    int64_t size = 0;
+    for (unsigned i : set.set_bits())
+      size += countElements(op->getOperand(i));
+    // As the partitioner has it: larger sums would be reduced later.
+    bool isPossible = size >= resultSize && set.any() &&
+                      llvm::all_of(set.set_bits(), [&](unsigned i) {
+                        return mayBePartial(op->getOperand(i));
+                      });
     if (!isPossible)
       continue;
     OperationStrategy strategy = getWhole(op);
@@ -121,20 +134,24 @@ void StrategyLister::addDivided(Operation *op,
 }
 
 /// An operation that was computed whole may be computed again on parts, and
-/// what nobody reads any more is erased: then there are two parts at least.
-static void allowRebuild(Operation *op,
-                         std::vector<OperationStrategy> &strategies) {
+/// what nobody reads any more is erased: then there may be two parts, or more.
+static void addRebuilt(Operation *op,
+                       std::vector<OperationStrategy> &strategies) {
   if (op->getNumResults() != 1 || !isMemoryEffectFree(op))
     return;
-  SmallVector<double> parts;
-  for (const OperationStrategy &strategy : strategies)
-    if (strategy.results.front().isSplit())
-      parts.push_back(strategy.units);
-  if (parts.size() < 2)
-    return;
-  llvm::sort(parts);
-  strategies.front().units =
-      std::min(strategies.front().units, parts[0] + parts[1]);
+  for (size_t i = 1, e = strategies.size(); i < e; ++i)
+    for (size_t j = i + 1; j < e; ++j) {
+      const OperationStrategy &a = strategies[i], &b = strategies[j];
+      if (!a.results.front().isSplit() || !b.results.front().isSplit() ||
+          a.results.front() == b.results.front())
+        continue;
+      OperationStrategy both;
+      both.demands = a.demands;
+      both.secondDemands = b.demands;
+      both.results = {getSomeParts()};
+      both.units = a.units + b.units;
+      strategies.push_back(std::move(both));
+    }
 }
 
 std::vector<OperationStrategy> StrategyLister::list(Operation *op) {
@@ -151,7 +168,7 @@ std::vector<OperationStrategy> StrategyLister::list(Operation *op) {
     addSplits(op, *rule, strategies);
     addLinear(op, *rule, strategies);
     addDivided(op, strategies);
-    allowRebuild(op, strategies);
+    addRebuilt(op, strategies);
   }
   for (const OperationStrategy &strategy : strategies)
     for (auto [result, state] :

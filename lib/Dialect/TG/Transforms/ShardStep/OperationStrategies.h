@@ -18,6 +18,8 @@ namespace regather::tg::spmd {
 struct OperationStrategy {
   /// By operand, how it has to lie; nothing if that does not matter.
   llvm::SmallVector<std::optional<ValueState>, 4> demands;
+  /// The same for a second part, if it is computed twice; empty otherwise.
+  llvm::SmallVector<std::optional<ValueState>, 4> secondDemands;
   /// By result, how it lies then.
   llvm::SmallVector<ValueState, 1> results;
   /// In the unit of the total cost, of the operation once.
@@ -27,6 +29,13 @@ struct OperationStrategy {
 /// Partial sums, whatever they are reduced by.
 inline ValueState getAnyPartial() {
   return ValueState::getPartial(Group::Shard, Reduction::Sum);
+}
+
+/// Several parts, cut along different dimensions, of which no rank has the
+/// whole.
+inline ValueState getSomeParts() { return getSplit(DimCut(-1)); }
+inline bool isSomeParts(const ValueState &state) {
+  return state.isSplit() && state.dim < 0;
 }
 
 /// Lists the ways of operations in the order of the step.

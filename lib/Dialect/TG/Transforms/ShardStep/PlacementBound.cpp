@@ -129,7 +129,7 @@ PlacementBounder::solve(double share) const {
                                           : round(share * units));
   }
   ShardingSolverOptions options;
-  constexpr uint64_t kWork = 200000000;
+  constexpr uint64_t kWork = 60000000;
   options.work = kWork;
   Result<ShardingSolution> solution = solveSharding(whole, options);
   if (!solution)

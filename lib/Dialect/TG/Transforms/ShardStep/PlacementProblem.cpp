@@ -40,6 +40,7 @@ private:
   void listValues();
   void findUses(Value value, ValueForms &own);
   void findArgumentStates(BlockArgument argument, ValueUses &uses);
+  bool mayBeScattered(Operation *op, unsigned result) const;
   double countReaders(Value value, const ValueForms &own) const;
 
   bool needsNode(Value value, const ValueForms &own) const;
@@ -49,6 +50,7 @@ private:
   void connect(Value value, ValueForms &own);
   void joinEnds(Operation *op, const ValueForms &own, unsigned result);
   void connectResults();
+  void connectLayers();
   void addEdge(uint32_t from, uint32_t to, std::vector<double> units);
   void notePlaces();
 
@@ -71,6 +73,8 @@ private:
   llvm::DenseMap<Operation *, uint32_t> operationNodes;
   /// By value, how often what reads it is there, at least.
   llvm::DenseMap<Value, double> readerTimes;
+  /// What equal layers give to each other.
+  llvm::DenseSet<Value> crossing;
   PlacementProblem problem;
 };
 } // namespace
@@ -121,6 +125,16 @@ double ProblemBuilder::countReaders(Value value, const ValueForms &own) const {
   return least;
 }
 
+/// A sum over what is cut that lies like an operand is scattered at once.
+bool ProblemBuilder::mayBeScattered(Operation *op, unsigned result) const {
+  const ShardingRule *rule = forms.getRule(op);
+  return rule && !rule->results[result].empty() &&
+         llvm::is_contained(rule->operands, rule->results[result]) &&
+         llvm::any_of(forms.getSplits(op), [&](const FactorSplit &split) {
+           return !split.results[result];
+         });
+}
+
 void ProblemBuilder::findUses(Value value, ValueForms &own) {
   ValueUses &uses = own.uses;
   uses.value = value;
@@ -130,10 +144,7 @@ void ProblemBuilder::findUses(Value value, ValueForms &own) {
     auto number = cast<OpResult>(value).getResultNumber();
     for (const OperationStrategy &strategy : getStrategies(def))
       insert(uses.states, strategy.results[number]);
-    if (const ShardingRule *rule = forms.getRule(def))
-      uses.isScattered =
-          !rule->results[number].empty() &&
-          llvm::is_contained(rule->operands, rule->results[number]);
+    uses.isScattered = mayBeScattered(def, number);
   } else {
     auto argument = cast<BlockArgument>(value);
     uses.times = costs.getFolded().countArgument(argument.getArgNumber());
@@ -160,8 +171,10 @@ void ProblemBuilder::findUses(Value value, ValueForms &own) {
     if (!llvm::is_contained(own.readers, op))
       own.readers.push_back(op);
     for (const OperationStrategy &strategy : getStrategies(op))
-      if (const auto &demand = strategy.demands[use.getOperandNumber()])
-        insert(uses.demands, *demand);
+      for (ArrayRef<std::optional<ValueState>> demands :
+           {ArrayRef(strategy.demands), ArrayRef(strategy.secondDemands)})
+        if (!demands.empty() && demands[use.getOperandNumber()])
+          insert(uses.demands, *demands[use.getOperandNumber()]);
   }
   for (const PlacedValue &one : placed)
     if (one.value == value && def)
@@ -223,12 +236,14 @@ void ProblemBuilder::addValueNode(Value value, ValueForms &own) {
 bool ProblemBuilder::servesAll(const ValueStrategy &strategy, Value value,
                                Operation *op, const OperationStrategy &reader,
                                bool isKept) const {
-  return llvm::all_of(llvm::zip_equal(op->getOperands(), reader.demands),
-                      [&](auto pair) {
-                        const auto &[operand, demand] = pair;
-                        return operand != value || !demand ||
-                               serves(strategy, {op, *demand}, isKept);
-                      });
+  auto servesOne = [&](ArrayRef<std::optional<ValueState>> demands) {
+    return llvm::all_of(llvm::zip(op->getOperands(), demands), [&](auto pair) {
+      const auto &[operand, demand] = pair;
+      return operand != value || !demand ||
+             serves(strategy, {op, *demand}, isKept);
+    });
+  };
+  return servesOne(reader.demands) && servesOne(reader.secondDemands);
 }
 
 /// An edge between what computes a value and the one operation that reads it:
@@ -254,7 +269,7 @@ void ProblemBuilder::joinEnds(Operation *op, const ValueForms &own,
 /// A value that one operation reads, and nothing else, is an edge.
 bool ProblemBuilder::needsNode(Value value, const ValueForms &own) const {
   return isa<BlockArgument>(value) || own.leavesStep || own.uses.isKept ||
-         own.readers.size() > 1 ||
+         own.readers.size() > 1 || crossing.contains(value) ||
          llvm::any_of(placed, [&](const PlacedValue &one) {
            return one.value == value;
          });
@@ -339,6 +354,19 @@ void ProblemBuilder::connectResults() {
   }
 }
 
+/// What a layer gives to the next lies as what it gets.
+void ProblemBuilder::connectLayers() {
+  for (auto [in, out] : costs.getFolded().crossings) {
+    const ValueForms &a = values.find(in)->second,
+                     &b = values.find(out)->second;
+    std::vector<double> units;
+    for (const ValueStrategy &first : a.strategies)
+      for (const ValueStrategy &second : b.strategies)
+        units.push_back(first.state == second.state ? 0 : kNever);
+    addEdge(*a.node, *b.node, std::move(units));
+  }
+}
+
 void ProblemBuilder::notePlaces() {
   for (const PlacedValue &one : placed) {
     const ValueForms &own = values.find(one.value)->second;
@@ -360,11 +388,16 @@ std::optional<PlacementProblem> ProblemBuilder::build() {
   if (!forms.find(placed))
     return std::nullopt;
   listOperations();
+  for (auto [in, out] : costs.getFolded().crossings) {
+    crossing.insert(in);
+    crossing.insert(out);
+  }
   listValues();
   addNodes();
   for (auto &[value, own] : values)
     connect(value, own);
   connectResults();
+  connectLayers();
   notePlaces();
   return std::move(problem);
 }

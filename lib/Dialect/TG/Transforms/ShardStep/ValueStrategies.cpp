@@ -8,6 +8,8 @@
 
 #include "ValueStrategies.h"
 
+#include "OperationStrategies.h"
+
 #include "regather/Dialect/TG/Targets/NodeTargets.h"
 
 using namespace mlir;
@@ -43,6 +45,8 @@ bool regather::tg::spmd::serves(const ValueStrategy &strategy,
     return !(isBackward && !strategy.backwardReadsOwn);
   if (demand.isPartial())
     return false;
+  if (isSomeParts(strategy.state))
+    return true;
   switch (strategy.conversions) {
   case Conversions::None:
     return strategy.state.isWhole();
@@ -217,6 +221,10 @@ void ValueStrategyLister::add(const ValueState &state) {
   own.state = state;
   if (!type)
     return push(own, 0, 0);
+  if (isSomeParts(state))
+    return push(own, 0,
+                uses.times * getBytes(ValueState::getWhole()) /
+                    mesh.getRanks(Group::Shard));
   double bytes = uses.times * getBytes(state);
   push(own, 0, bytes);
   if (!state.isWhole())
