@@ -114,9 +114,9 @@ Value PaddingMask::getMask(RankedTensorType type) {
 }
 
 Value PaddingMask::replace(Value part, double number) {
-  assert(state.isSplit() && state.isContiguous() && "padding lies at the end");
   if (size % mesh.getRanks(state.group) == 0)
     return part;
+  assert(state.isSplit() && state.isContiguous() && "padding lies at the end");
   PartNodes nodes(communication);
   return nodes.select(getMask(cast<RankedTensorType>(part.getType())), part,
                       number);

@@ -55,6 +55,11 @@ void PlacementForms::add(Value value, DimCut cut) {
   RankedTensorType type = getRuledTensor(value.getType());
   if (!type || cut.dim >= type.getRank())
     return;
+  // Padding lies at the end.
+  if (cut.outer != 1 &&
+      type.getDimSize(cut.dim) % (cut.outer * mesh.getBlocks(Group::Shard)) !=
+          0)
+    return;
   SmallVector<DimCut, 4> &known = cuts[value];
   if (llvm::is_contained(known, cut))
     return;
