@@ -186,14 +186,23 @@ private:
   }
 
   /// Chooses what nobody has said anything about.
-  PlacementChoice chooseSeeds(const Step &step, const DataMesh &axisMesh,
-                              const PlacementPrices *prices) {
+  FailureOr<PlacementChoice> chooseSeeds(const Step &step,
+                                         const DataMesh &axisMesh,
+                                         const PlacementPrices *prices) {
     std::optional<int64_t> limit;
     if (keptLimit > 0)
       limit = keptLimit;
     PlacementChoice choice = searchPlacements(step, axisMesh, prices, limit);
     numTried += choice.numTried;
     numTied += choice.numTied;
+    if (limit && choice.cost.keptBytes > *limit)
+      return emitError(func::FuncOp(step.func).getLoc())
+             << "axis " << axisMesh.shardAxes.getNames().front()
+             << " of option 'mesh' leaves at least "
+             << static_cast<int64_t>(choice.cost.keptBytes)
+             << " bytes on a rank with any placements that were found, but "
+                "option 'kept-limit' allows "
+             << *limit;
     if (choice.seeds.empty())
       func::FuncOp(step.func).emitWarning()
           << "axis " << axisMesh.shardAxes.getNames().front()
@@ -322,8 +331,11 @@ private:
     const PlacementPrices *times = prices ? &*prices->prices : nullptr;
     PlacementChoice choice;
     if (isSearched) {
-      choice = chooseSeeds(
+      FailureOr<PlacementChoice> chosen = chooseSeeds(
           *step, axisMesh.segments ? getSearchMesh(axisMesh) : axisMesh, times);
+      if (failed(chosen))
+        return failure();
+      choice = std::move(*chosen);
       seeds = choice.seeds;
       if (!seeds->empty())
         remarkChoice(func, choice);
