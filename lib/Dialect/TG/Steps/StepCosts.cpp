@@ -134,6 +134,16 @@ double StepCosts::getComputeSeconds(Operation *op) {
   return seconds;
 }
 
+double StepCosts::getProductSeconds(Operation *op, double share) {
+  Arithmetic arithmetic;
+  addArithmetic(op, arithmetic);
+  if (!arithmetic.matmulType)
+    return 0;
+  return model->computeSeconds(share * arithmetic.matmulFlops, 0,
+                               getTypeName(arithmetic.matmulType),
+                               arithmetic.kind);
+}
+
 //===----------------------------------------------------------------------===//
 // Collectives
 //===----------------------------------------------------------------------===//

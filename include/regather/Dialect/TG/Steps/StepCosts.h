@@ -31,6 +31,10 @@ public:
   /// waits and collectives, the sum of its body for control flow, once through.
   double getComputeSeconds(mlir::Operation *op);
 
+  /// Seconds that a part of the products of `op` takes, however few bytes it
+  /// reads and writes; 0 if a library computes none. `share` is at most 1.
+  double getProductSeconds(mlir::Operation *op, double share);
+
   /// Seconds for which `op` occupies its links, and which they are.
   CollectiveEstimate getCollective(CollectiveOpInterface op);
 

@@ -157,10 +157,11 @@ static void addRebuilt(Operation *op,
 std::vector<OperationStrategy> StrategyLister::list(Operation *op) {
   std::vector<OperationStrategy> strategies = {getWhole(op)};
   // Bits are drawn anew for each part of them. What is done to sorted rows has
-  // forms of its own: it is counted as nothing.
+  // forms of its own: products alone count, as if ranks shared them.
   if (forms.isSorted(op) || isa<RandomOp>(op)) {
     for (std::optional<ValueState> &demand : strategies.front().demands)
       demand = std::nullopt;
+    strategies.front().units = costs.boundProducts(op);
     return strategies;
   }
   strategies.front().units = costs.getUnits(costs.price(op));

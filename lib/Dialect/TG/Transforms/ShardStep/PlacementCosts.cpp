@@ -57,8 +57,9 @@ static double getSavedBytes(Operation &op) {
 
 /// A kernel has about three operations of those that do little with each byte,
 /// and what is between them never lies in memory.
+static constexpr double kFused = 3, kFlopsPerMovedByte = 16;
+
 double PlacementCosts::countSeconds(Operation *op) const {
-  constexpr double kFused = 3, kFlopsPerMovedByte = 16;
   OpCost cost = getOpCost(op);
   bool isFused =
       cost.flops < kFlopsPerMovedByte *
@@ -82,6 +83,21 @@ OperationPrice PlacementCosts::price(Operation *op) const {
 
 double PlacementCosts::getUnits(const OperationPrice &price) const {
   return prices ? price.seconds : price.sentBytes + price.flops / kFlopsPerByte;
+}
+
+double PlacementCosts::boundProducts(Operation *op) const {
+  auto costed = dyn_cast<CostOpInterface>(op);
+  if (!costed || !costed.isLibraryCall())
+    return 0;
+  double share = 1.0 / static_cast<double>(mesh.shardRanks);
+  double flops = share * getOpCost(op).flops;
+  if (!prices)
+    return getUnits({0, 0, flops});
+  // Parts may do so little with each byte that they are counted as fused; then
+  // they move so many.
+  double moved = prices->costs.getModel().computeSeconds(
+      0, flops / kFlopsPerMovedByte, "");
+  return std::min(prices->costs.getProductSeconds(op, share), moved / kFused);
 }
 
 //===----------------------------------------------------------------------===//

@@ -77,6 +77,9 @@ public:
   OperationPrice price(mlir::Operation *op) const;
   /// In the unit of `PlacementCost::getTotal`.
   double getUnits(const OperationPrice &price) const;
+  /// What one of the ranks counts at least for products that all of them share
+  /// somehow, in the same unit; 0 for other operations.
+  double boundProducts(mlir::Operation *op) const;
   const FoldedStep &getFolded() const { return folded; }
 
   // The cost of a step is the larger of `operations + kept(bytes)` and
