@@ -33,6 +33,8 @@ public:
       choices.emplace_back();
     if (name == "placed" || name == "other-placement")
       hearPlacements(remark);
+    else if (name == "placement-cost" && !choices.empty())
+      hearKept(remark);
     else if (name == "placement-bound" && !choices.empty())
       hearBound(remark);
   }
@@ -43,6 +45,8 @@ private:
     for (const remark::detail::Remark::Arg &arg : remark.getArgs()) {
       if (arg.key == "cost")
         (void)StringRef(arg.val).getAsDouble(choice.costSeconds);
+      if (arg.key == "kept_bytes")
+        (void)StringRef(arg.val).getAsDouble(choice.keptBytes);
       if (arg.key != "Reason")
         continue;
       SmallVector<StringRef> placements;
@@ -50,6 +54,12 @@ private:
       for (StringRef placement : placements)
         choice.shard.push_back(placement.str());
     }
+  }
+
+  void hearKept(const remark::detail::Remark &remark) {
+    for (const remark::detail::Remark::Arg &arg : remark.getArgs())
+      if (arg.key == "kept_bytes")
+        (void)StringRef(arg.val).getAsDouble(choices.front().keptBytes);
   }
 
   void hearBound(const remark::detail::Remark &remark) {
@@ -76,7 +86,8 @@ private:
 
 FailureOr<std::vector<FoundPlacements>>
 regather::findPlacements(ModuleOp module, StringRef mesh,
-                         const std::string &cluster) {
+                         const std::string &cluster,
+                         std::optional<int64_t> keptLimit) {
   std::vector<FoundPlacements> choices;
   remark::RemarkCategories categories;
   categories.passed = categories.analysis = "tg-shard-step";
@@ -90,6 +101,7 @@ regather::findPlacements(ModuleOp module, StringRef mesh,
   for (StringRef axis : llvm::split(mesh, ','))
     options.mesh.push_back(axis.str());
   options.cluster = cluster;
+  options.keptLimit = keptLimit.value_or(0);
   PassManager pm(context);
   pm.addPass(createExpandTGComplexNodesPass());
   pm.addPass(tg::createShardStepPass(options));

@@ -27,15 +27,19 @@ struct FoundPlacements {
   /// has proven nothing.
   double costSeconds = 0;
   double boundSeconds = 0;
+  /// What a rank keeps, as tg-shard-step counts it: as if no other axis of the
+  /// mesh shared it.
+  double keptBytes = 0;
 };
 
 /// What tg-shard-step chooses for a mesh such as `dp:8,cp:2,tp:4` of a cluster,
 /// and what it would choose otherwise, the best by its costs first;
-/// none if no cut costs less. The module stays as it is. Emits the errors of
-/// the pass.
+/// none if no cut costs less. With a limit, they keep no more bytes. The module
+/// stays as it is. Emits the errors of the pass.
 mlir::FailureOr<std::vector<FoundPlacements>>
 findPlacements(mlir::ModuleOp module, llvm::StringRef mesh,
-               const std::string &cluster);
+               const std::string &cluster,
+               std::optional<int64_t> keptLimit = std::nullopt);
 
 } // namespace regather
 

@@ -93,6 +93,8 @@ struct LeastMemory {
   int64_t bytes = std::numeric_limits<int64_t>::max();
   std::string mesh;
   std::vector<std::string> notes;
+  /// What its placements keep; see FoundPlacements.
+  double keptBytes = 0;
 };
 
 /// A mesh with placements, as it is before memory is decided about.
@@ -100,6 +102,7 @@ struct Candidate {
   StepOptions options;
   MeshPlan plan;
   MeasuredStep measured;
+  double keptBytes = 0;
 };
 
 class Search {
@@ -128,7 +131,11 @@ private:
                                    std::string &problem);
   /// Decides about memory if the step does not fit; says why if it cannot.
   bool fitMemory(const MeshCandidate &mesh, Candidate &candidate,
-                 std::string &problem);
+                 std::string &problem, LeastMemory &found);
+  void tryPlacements(const MeshCandidate &mesh,
+                     ArrayRef<FoundPlacements> choices,
+                     std::optional<MeshPlan> &best, LeastMemory &found,
+                     std::string &problem);
   void keep(MeshPlan plan);
   bool isTooSlow(double boundSecondsPerRow) const {
     return search.plans.size() >= request.count &&
@@ -271,7 +278,7 @@ bool Search::setMesh(const MeshCandidate &mesh,
 }
 
 bool Search::fitMemory(const MeshCandidate &mesh, Candidate &candidate,
-                       std::string &problem) {
+                       std::string &problem, LeastMemory &found) {
   MeasuredStep &measured = candidate.measured;
   if (search.limit <= 0 || measured.choice.getBytes() <= search.limit)
     return true;
@@ -292,8 +299,10 @@ bool Search::fitMemory(const MeshCandidate &mesh, Candidate &candidate,
   if (failed(decideMemory(*copy, candidate.options, plan, &notes))) {
     problem = "does not fit in memory";
     int64_t bytes = notes.leastBytes.value_or(measured.choice.getBytes());
+    if (bytes < found.bytes)
+      found = {bytes, mesh.getMesh(), error.notes, candidate.keptBytes};
     if (bytes < least.bytes)
-      least = {bytes, mesh.getMesh(), error.notes};
+      least = found;
     return false;
   }
   measured = *notes.chosen;
@@ -318,7 +327,7 @@ void Search::keep(MeshPlan plan) {
 std::optional<Candidate> Search::measure(const MeshCandidate &mesh,
                                          const FoundPlacements &placements,
                                          std::string &problem) {
-  Candidate candidate = {request.step, {}, {}};
+  Candidate candidate = {request.step, {}, {}, placements.keptBytes};
   MeshPlan &plan = candidate.plan;
   if (!setMesh(mesh, placements, candidate.options, plan, problem))
     return std::nullopt;
@@ -336,6 +345,43 @@ std::optional<Candidate> Search::measure(const MeshCandidate &mesh,
   return candidate;
 }
 
+/// Of several placements on one mesh, what is quickest.
+void Search::tryPlacements(const MeshCandidate &mesh,
+                           ArrayRef<FoundPlacements> choices,
+                           std::optional<MeshPlan> &best, LeastMemory &found,
+                           std::string &problem) {
+  std::vector<Candidate> candidates;
+  for (const FoundPlacements &placements : choices)
+    if (std::optional<Candidate> one = measure(mesh, placements, problem))
+      candidates.push_back(std::move(*one));
+  llvm::sort(candidates, [](const Candidate &a, const Candidate &b) {
+    return std::tie(a.measured.choice.seconds, a.plan.shard) <
+           std::tie(b.measured.choice.seconds, b.plan.shard);
+  });
+  for (Candidate &one : candidates) {
+    // A limit makes no step quicker.
+    if (best && best->choice.seconds <= one.measured.choice.seconds)
+      break;
+    double rows = one.plan.rows;
+    double bound =
+        std::max(one.measured.boundSeconds / rows, mesh.boundSecondsPerRow);
+    if (!fitMemory(mesh, one, problem, found))
+      continue;
+    MeasuredStep &measured = one.measured;
+    bound = std::min(bound, measured.boundSeconds / rows);
+    if (search.boundSecondsPerRow == 0 || bound < search.boundSecondsPerRow)
+      search.boundSecondsPerRow = bound;
+    if (best && best->choice.seconds <= measured.choice.seconds)
+      continue;
+    best = std::move(one.plan);
+    best->choice = measured.choice;
+    best->boundSeconds = measured.boundSeconds;
+    best->computeSeconds = measured.computeSeconds;
+    best->exposed = std::move(measured.exposed);
+    best->utilization = measured.utilization;
+  }
+}
+
 void Search::tryMesh(const MeshCandidate &mesh) {
   if (isTooSlow(mesh.boundSecondsPerRow)) {
     ++search.others["not quicker than the last plan, by its bound"];
@@ -350,37 +396,21 @@ void Search::tryMesh(const MeshCandidate &mesh) {
   ArrayRef<FoundPlacements> choices = none;
   if (mesh.tensor > 1 && !namesTensor)
     choices = getPlacements(mesh, problem);
-  std::vector<Candidate> candidates;
-  for (const FoundPlacements &placements : choices)
-    if (std::optional<Candidate> one = measure(mesh, placements, problem))
-      candidates.push_back(std::move(*one));
-  search.numMeasured += !choices.empty();
-  llvm::sort(candidates, [](const Candidate &a, const Candidate &b) {
-    return std::tie(a.measured.choice.seconds, a.plan.shard) <
-           std::tie(b.measured.choice.seconds, b.plan.shard);
-  });
   std::optional<MeshPlan> best;
-  for (Candidate &one : candidates) {
-    // A limit makes no step quicker.
-    if (best && best->choice.seconds <= one.measured.choice.seconds)
-      break;
-    double rows = one.plan.rows;
-    double bound =
-        std::max(one.measured.boundSeconds / rows, mesh.boundSecondsPerRow);
-    if (!fitMemory(mesh, one, problem))
-      continue;
-    MeasuredStep &measured = one.measured;
-    bound = std::min(bound, measured.boundSeconds / rows);
-    if (search.boundSecondsPerRow == 0 || bound < search.boundSecondsPerRow)
-      search.boundSecondsPerRow = bound;
-    if (best && best->choice.seconds <= measured.choice.seconds)
-      continue;
-    best = std::move(one.plan);
-    best->choice = measured.choice;
-    best->boundSeconds = measured.boundSeconds;
-    best->computeSeconds = measured.computeSeconds;
-    best->exposed = std::move(measured.exposed);
-    best->utilization = measured.utilization;
+  LeastMemory found;
+  tryPlacements(mesh, choices, best, found, problem);
+  search.numMeasured += !choices.empty();
+  // What keeps less may fit where what is quickest does not.
+  if (!best && found.keptBytes > 0) {
+    FirstError error(module.getContext());
+    auto share =
+        static_cast<double>(search.limit) / static_cast<double>(found.bytes);
+    FailureOr<std::vector<FoundPlacements>> smaller = findPlacements(
+        module, mesh.getShardedMesh(), chooseCluster(request.step, module),
+        static_cast<int64_t>(share * found.keptBytes));
+    std::string otherProblem;
+    if (succeeded(smaller))
+      tryPlacements(mesh, *smaller, best, found, otherProblem);
   }
   if (best)
     keep(std::move(*best));

@@ -222,7 +222,8 @@ private:
           func.getLoc(),
           remark::RemarkOpts::name("other-placement").category(DEBUG_TYPE))
           << remark::reason("{0}", llvm::join(other.annotations, "; "))
-          << remark::metric("cost", other.cost.getTotal());
+          << remark::metric("cost", other.cost.getTotal())
+          << remark::metric("kept_bytes", other.cost.keptBytes);
     remark::analysis(
         func.getLoc(),
         remark::RemarkOpts::name("placement-cost").category(DEBUG_TYPE))

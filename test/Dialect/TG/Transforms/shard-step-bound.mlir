@@ -2,6 +2,7 @@
 // RUN: regather-opt %s -split-input-file "--tg-shard-step=mesh=tp:2 shard={up=[tp] shard 1}" --remark-format=emitRemark --remarks-filter=tg-shard-step -o %t 2>&1 | FileCheck %s --check-prefix=ANNOTATED
 // RUN: regather-opt %s -split-input-file "--tg-shard-step=mesh=tp:2 elastic-axes=tp:2" --remark-format=emitRemark --remarks-filter=tg-shard-step -o %t 2>&1 | FileCheck %s --check-prefix=ELASTIC --implicit-check-not=placement-bound
 // RUN: not regather-opt %s -split-input-file "--tg-shard-step=mesh=tp:2 kept-limit=1000" -o %t 2>&1 | FileCheck %s --check-prefix=LIMIT
+// RUN: regather-opt %s -split-input-file "--tg-shard-step=mesh=tp:2 kept-limit=7000" --remark-format=emitRemark --remarks-filter=tg-shard-step -o %t 2>&1 | FileCheck %s --check-prefix=KEPT
 
 // Columns of one matrix and rows of the other: one rank keeps half of them with
 // their gradients and states, 4 * 4 * 256, and what it reads, and nothing could
@@ -27,7 +28,14 @@ func.func @exact(
 // Near miss: the bound is below all that placements lead to. Ranks could exchange
 // columns for rows, which costs less than to gather them, but no placement makes
 // them do so.
+// CHECK: placed{{.*}}up=[tp] shard 0
+// CHECK-NOT: placed
+// CHECK: placement-cost{{.*}}kept_bytes=8.192000e+03
 // CHECK: placement-bound{{.*}}gap={{[1-9][^ ]*}}e-0
+// With less room the second matrix is cut as well, which sends more.
+// KEPT: placed{{.*}}up=[tp] shard 0
+// KEPT: placed{{.*}}down=[tp] shard 0
+// KEPT: placement-cost{{.*}}kept_bytes=6.144000e+03
 func.func @loose(
     %up: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "up"},
     %down: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "down"},

@@ -64,9 +64,13 @@ def ShardStepPass : Pass<"tg-shard-step", "::mlir::ModuleOp"> {
     `cluster` or, without one, the bytes that are sent and kept and the
     operations of a rank become least for the whole step; from a step in which
     nothing is cut, and from one in which the sequence of what embeddings give
-    is. If no cut takes less time, bytes decide. Choices are carried out on one of equal layers. Remarks give the choice
-    as annotations, what it costs, and where the other beginning led. An axis
-    over which no cut costs less splits nothing, with a warning.
+    is, and from what a solver has chosen. If no cut takes less time, bytes
+    decide. Choices are carried out on one of equal layers. Remarks give the
+    choice as annotations, what it costs, where other beginnings led, and a bound
+    that is proven for a relaxation (`placement-bound`: no placements of
+    parameters and outputs of embeddings cost less, as long as equal layers are
+    alike). An axis over which no cut costs less splits nothing, with a warning.
+    `annotated-cost` is the cost of a cut that annotations ask for.
 
     With `elastic-axes=tp:S`, no bit of any result depends on the number of ranks
     of tp: what it cuts has S equal segments, and every sum over them is a
