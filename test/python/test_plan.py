@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,19 @@ def test_a_limit_of_memory(llama_step: Path) -> None:
 def test_is_the_same_each_time(llama_step: Path) -> None:
     options = ("--ranks=4", "--optimizer=sgd")
     assert plan(llama_step, *options) == plan(llama_step, *options)
+
+
+def test_placements_have_a_bound(tmp_path: Path) -> None:
+    step = tmp_path / "step.fx.json"
+    shutil.copy(ROOT / "examples" / "llama3-debug.fx.json", step)
+    found = plan(step, "--ranks=2", "--batch=global")
+    by_mesh = {one["mesh"]: one for one in found["plans"]}
+    placed = by_mesh["tp:2"]
+    assert 0 < placed["placement_bound_seconds"] <= placed["placement_seconds"]
+    assert placed["placement_gap"] == pytest.approx(
+        placed["placement_seconds"] / placed["placement_bound_seconds"] - 1)
+    # Over dp there is nothing to choose.
+    assert "placement_gap" not in by_mesh["dp:2"]
 
 
 def test_what_does_not_divide_is_counted(llama_step: Path) -> None:

@@ -130,6 +130,11 @@ bool PlacementForms::find(ArrayRef<PlacedValue> placed) {
     for (int64_t dim : one.dims)
       add(one.value, dim);
   Operation *terminator = step.getTerminator();
+  llvm::DenseMap<Value, SmallVector<Value, 1>> results;
+  for (auto [number, result] : llvm::enumerate(terminator->getOperands()))
+    if (RoleAttr role = step.getResultRole(number);
+        role && role.namesArgument())
+      results[step.block->getArgument(role.getArgument())].push_back(result);
   for (Operation *op : step.operations)
     getForms(op);
   while (!open.empty() && !hasTooMany) {
@@ -153,11 +158,8 @@ bool PlacementForms::find(ArrayRef<PlacedValue> placed) {
     }
     // Gradients and updates lie as their arguments do.
     if (isa<BlockArgument>(value))
-      for (auto [number, result] : llvm::enumerate(terminator->getOperands()))
-        if (RoleAttr role = step.getResultRole(number);
-            role && role.namesArgument() &&
-            step.block->getArgument(role.getArgument()) == value)
-          add(result, cut);
+      for (Value result : results.lookup(value))
+        add(result, cut);
   }
   return !hasTooMany;
 }

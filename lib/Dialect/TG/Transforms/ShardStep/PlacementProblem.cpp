@@ -11,6 +11,8 @@
 #include "OperationStrategies.h"
 #include "ValueStrategies.h"
 
+#include "llvm/ADT/SetVector.h"
+
 using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
@@ -21,7 +23,7 @@ struct ValueForms {
   ValueUses uses;
   std::vector<ValueStrategy> strategies;
   /// Operations that read it, each once, in order.
-  SmallVector<Operation *, 2> readers;
+  llvm::SmallSetVector<Operation *, 2> readers;
   bool leavesStep = false;
   std::optional<uint32_t> node;
 };
@@ -31,7 +33,10 @@ public:
   ProblemBuilder(const Step &step, const DataMesh &mesh,
                  ArrayRef<PlacedValue> placed, const PlacementCosts &costs)
       : step(step), mesh(mesh), placed(placed), costs(costs), forms(step, mesh),
-        prices(step.getContext(), mesh, costs) {}
+        prices(step.getContext(), mesh, costs) {
+    for (const PlacedValue &one : placed)
+      placedDims[one.value] = one.dims;
+  }
 
   std::optional<PlacementProblem> build();
 
@@ -73,6 +78,7 @@ private:
   llvm::DenseMap<Operation *, uint32_t> operationNodes;
   /// By value, how often what reads it is there, at least.
   llvm::DenseMap<Value, double> readerTimes;
+  llvm::DenseMap<Value, ArrayRef<int64_t>> placedDims;
   /// What equal layers give to each other.
   llvm::DenseSet<Value> crossing;
   PlacementProblem problem;
@@ -168,18 +174,16 @@ void ProblemBuilder::findUses(Value value, ValueForms &own) {
       continue;
     uses.isKept |= isTensor && def && mayKeepResults(def) &&
                    getPhase(op) == Phase::Backward;
-    if (!llvm::is_contained(own.readers, op))
-      own.readers.push_back(op);
+    own.readers.insert(op);
     for (const OperationStrategy &strategy : getStrategies(op))
       for (ArrayRef<std::optional<ValueState>> demands :
            {ArrayRef(strategy.demands), ArrayRef(strategy.secondDemands)})
         if (!demands.empty() && demands[use.getOperandNumber()])
           insert(uses.demands, *demands[use.getOperandNumber()]);
   }
-  for (const PlacedValue &one : placed)
-    if (one.value == value && def)
-      for (int64_t dim : one.dims)
-        insert(uses.demands, ValueState::getSplit(Group::Shard, dim));
+  if (auto it = placedDims.find(value); def && it != placedDims.end())
+    for (int64_t dim : it->second)
+      insert(uses.demands, ValueState::getSplit(Group::Shard, dim));
 }
 
 void ProblemBuilder::listValues() {
@@ -270,9 +274,7 @@ void ProblemBuilder::joinEnds(Operation *op, const ValueForms &own,
 bool ProblemBuilder::needsNode(Value value, const ValueForms &own) const {
   return isa<BlockArgument>(value) || own.leavesStep || own.uses.isKept ||
          own.readers.size() > 1 || crossing.contains(value) ||
-         llvm::any_of(placed, [&](const PlacedValue &one) {
-           return one.value == value;
-         });
+         placedDims.contains(value);
 }
 
 /// In the order of the step, which messages of the solver follow: arguments
