@@ -186,6 +186,54 @@ TEST_F(PlacementBoundTest, HoldsForAllPlacementsOfAPerceptron) {
       expectBound(*step, mesh, cluster);
 }
 
+/// Layers of two matrices and a sum, of which all but the first and the last
+/// are folded.
+static std::string printLayers(unsigned numLayers) {
+  std::string arguments, body, last = "%x";
+  llvm::raw_string_ostream args(arguments), ops(body);
+  for (unsigned i = 0; i != numLayers; ++i) {
+    std::string layer = "layers." + std::to_string(i);
+    auto addArgument = [&](StringRef name, StringRef type) {
+      args << '%' << name << i << ": " << type
+           << " {tg.role = #tg.role<parameter>, tg.name = \"" << layer << '.'
+           << name << ".weight\", tg.module = \"" << layer << '.' << name
+           << "\"}, ";
+    };
+    auto addNode = [&](StringRef result, StringRef target, StringRef operands,
+                       StringRef type) {
+      ops << '%' << result << i << " = tg.node \"" << target << "\"("
+          << operands << ") {tg.module = \"" << layer
+          << "\", tg.phase = #tg.phase<forward>} "
+          << ": " << type << '\n';
+    };
+    std::string n = std::to_string(i);
+    addArgument("up", "tensor<64x256xf32>");
+    addArgument("down", "tensor<256x64xf32>");
+    addNode("a", "aten.mm.default", last + ", %up" + n,
+            "(tensor<32x64xf32>, tensor<64x256xf32>) -> tensor<32x256xf32>");
+    addNode("b", "aten.relu.default", "%a" + n,
+            "(tensor<32x256xf32>) -> tensor<32x256xf32>");
+    addNode("c", "aten.mm.default", "%b" + n + ", %down" + n,
+            "(tensor<32x256xf32>, tensor<256x64xf32>) -> tensor<32x64xf32>");
+    addNode("d", "aten.add.Tensor", last + ", %c" + n,
+            "(tensor<32x64xf32>, tensor<32x64xf32>) -> tensor<32x64xf32>");
+    last = "%d" + n;
+  }
+  return "func.func @step(" + arguments +
+         "%x: tensor<32x64xf32> {tg.role = #tg.role<input>, tg.name = "
+         "\"x\"}) -> tensor<32x64xf32> {\n" +
+         body + "return " + last + " : tensor<32x64xf32>\n}";
+}
+
+TEST_F(PlacementBoundTest, HoldsForLayersThatStandForOthers) {
+  auto step =
+      parseSourceString<ModuleOp>(printLayers(/*numLayers=*/8), &context);
+  ASSERT_TRUE(step);
+  EXPECT_EQ(run(*step, "tp:2", {}, "")["placement-cost.tied_layers"], 6);
+  for (StringRef mesh : {"tp:2", "dp:2,tp:4"})
+    expectBound(*step, mesh, "", /*sampled=*/20);
+}
+
 TEST_F(PlacementBoundTest, HoldsForPlacementsOfALlama) {
   auto file = llvm::MemoryBuffer::getFile(std::string(kExamples) +
                                           "/llama3-debug.fx.json");
