@@ -55,6 +55,17 @@ static ShardStepPassOptions getModelSharding(const StepOptions &options) {
   return model;
 }
 
+/// The axes over which parameters that they leave whole are sharded as well. An
+/// axis of experts is borrowed from those of the batch; an elastic step sums over
+/// it in the order of ranks, and what is cut by itself is not cut twice.
+static void chooseCopyAxes(ShardParametersPassOptions &shard) {
+  if (llvm::equal(shard.copyAxes, ArrayRef<StringRef>("none")))
+    return shard.copyAxes.clear();
+  if (shard.copyAxes.empty() && shard.layout == ParameterLayout::Flat &&
+      !shard.elastic && llvm::is_contained(shard.modelAxes, "ep"))
+    shard.copyAxes.push_back("ep");
+}
+
 static ShardParametersPassOptions getSharding(const StepOptions &options) {
   ShardParametersPassOptions shard = options.shard;
   shard.modelAxes.clear();
@@ -63,6 +74,7 @@ static ShardParametersPassOptions getSharding(const StepOptions &options) {
     shard.batch = *options.batch;
   if (options.layout)
     shard.layout = *options.layout;
+  chooseCopyAxes(shard);
   // What the optimizer treats differently lies in flat buffers of its own.
   if (options.optimizer && shard.layout == ParameterLayout::Flat &&
       shard.optimizerGroups.empty())
@@ -143,8 +155,9 @@ void regather::buildShardingPipeline(OpPassManager &pm,
     pm.addPass(createShardStepPass(getModelSharding(options)));
     closePhase(pm, options);
   }
-  if (hasDataAxis(options)) {
-    pm.addPass(createShardParametersPass(getSharding(options)));
+  ShardParametersPassOptions shard = getSharding(options);
+  if (hasDataAxis(options) || !shard.copyAxes.empty()) {
+    pm.addPass(createShardParametersPass(shard));
     closePhase(pm, options);
   }
 

@@ -73,6 +73,49 @@ def test_adamw_takes_the_same_steps(captured: Captured, name: str) -> None:
     assert_close(results, expected, tolerance=1e-4)
 
 
+@pytest.mark.parametrize("name", ["mixtral_grouped"])
+def test_goes_on_with_other_ranks(captured: Captured, name: str,
+                                  tmp_path: Path) -> None:
+    """What dp and ep share lies in files by parameter, whatever the mesh."""
+    options = ("--optimizer=adamw", "--learning-rate=0.01")
+    _, expected = run(captured, *options, "--steps=4")
+    for first, second in (("dp:2,ep:2", "ep:4"), ("ep:4", "dp:2"),
+                          ("dp:4", "dp:2,ep:2")):
+        result = run_tool("regather", "run", captured.directory / "step.mlir",
+                          f"--mesh={first}", *options, "--steps=2", "--quiet",
+                          "--inputs", captured.directory / "arguments.safetensors",
+                          "--outputs-sharded", tmp_path / "saved", timeout=300)
+        assert result.code == 0, result.stderr
+        result = run_tool("regather", "run", captured.directory / "step.mlir",
+                          f"--mesh={second}", *options, "--steps=2", "--quiet",
+                          "--inputs", tmp_path / "saved",
+                          "--outputs", tmp_path / "results.safetensors",
+                          timeout=300)
+        assert result.code == 0, result.stderr
+        assert_close(load_file(tmp_path / "results.safetensors"), expected,
+                     tolerance=1e-4)
+
+
+@pytest.mark.parametrize("name", ["deepseek_v3"])
+def test_ranks_of_experts_share_all_else(captured: Captured, name: str,
+                                         tmp_path: Path) -> None:
+    """No parameter but those of experts has a copy, and no gradient of one is
+    summed over ep alone."""
+    for mesh, axes in (("dp:2,ep:2", "dp, ep"), ("ep:4", "ep")):
+        result = run_tool("regather-opt", captured.directory / "step.mlir",
+                          f"--regather-training-pipeline=mesh={mesh}",
+                          "-o", tmp_path / "step.mlir")
+        assert result.code == 0, result.stderr
+        text = (tmp_path / "step.mlir").read_text()
+        signature = next(line for line in text.splitlines()
+                         if "func.func" in line)
+        buffers = re.findall(r"tg.members.*?placement<@mesh (.*?)>", signature)
+        assert buffers and set(buffers) == {f"[[{axes}] = shard 0]"}
+        # All experts of a layer, and nothing else, have arguments of their own.
+        assert len(re.findall(r'tg.name = "[^"]*experts[^"]*".*?'
+                              r'tg.role<parameter>', signature)) >= 2
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_no_rank_has_all_experts(captured: Captured, name: str,
                                  tmp_path: Path) -> None:

@@ -49,13 +49,43 @@ std::string MeshCandidate::getModelMesh() const {
   return printMesh({{"ep", experts}, {"cp", sequence}, {"tp", tensor}});
 }
 
-/// The part of all parameters that the ranks of dp share.
-static double getShare(const MeshCandidate &mesh, const StepTotals &totals) {
-  if (totals.parameterBytes == 0)
+/// Seconds in which the ranks along `axes` of [rep, dp, ep, others] gather so
+/// many bytes, which they share, and reduce as many.
+static double gatherAndReduce(double bytes, const MeshCandidate &mesh,
+                              llvm::ArrayRef<unsigned> axes,
+                              const CostModel &model) {
+  int64_t sizes[] = {mesh.replicas, mesh.data, mesh.experts,
+                     mesh.sequence * mesh.tensor};
+  int64_t ranks = 1;
+  for (unsigned axis : axes)
+    ranks *= sizes[axis];
+  if (ranks == 1)
     return 0;
-  double experts = totals.expertBytes / totals.parameterBytes;
-  return (1 - experts + experts / static_cast<double>(mesh.experts)) /
-         static_cast<double>(mesh.tensor);
+  GroupPlacement group = model.placeMeshGroup(sizes, axes);
+  double received =
+      bytes * static_cast<double>(ranks - 1) / static_cast<double>(ranks);
+  return model.collectiveSeconds(CollectiveKind::AllGather, received, group) +
+         model.collectiveSeconds(CollectiveKind::ReduceScatter, received,
+                                 group);
+}
+
+/// Each parameter is gathered once at least, and its gradient reduced. What is
+/// no expert is shared by the ranks of ep as well, unless each parameter has an
+/// argument of its own; what the two are gathered over may work side by side.
+static double boundCommunication(const MeshCandidate &mesh,
+                                 const StepTotals &totals,
+                                 const CostModel &model) {
+  auto tensor = static_cast<double>(mesh.tensor);
+  double experts = totals.expertBytes / static_cast<double>(mesh.experts);
+  double others = totals.parameterBytes - totals.expertBytes;
+  double alike =
+      gatherAndReduce((experts + others) / tensor, mesh, {1}, model);
+  if (mesh.experts == 1)
+    return alike;
+  return std::min(alike,
+                  std::max(gatherAndReduce(experts / tensor, mesh, {1}, model),
+                           gatherAndReduce(others / tensor, mesh, {1, 2},
+                                           model)));
 }
 
 /// The largest of what computation and the gathers and reductions of parameters
@@ -68,20 +98,7 @@ static double findBound(const MeshCandidate &mesh, const StepTotals &totals,
   double compute = totals.peakFlops > 0
                        ? totals.flops * batches / (ranks * totals.peakFlops)
                        : 0;
-  double communication = 0;
-  if (mesh.data > 1) {
-    int64_t sizes[] = {mesh.replicas, mesh.data, mesh.getModelRanks()};
-    GroupPlacement group = model.placeMeshGroup(sizes, {1});
-    double part = getShare(mesh, totals) * static_cast<double>(mesh.data - 1) /
-                  static_cast<double>(mesh.data);
-    // Each parameter is gathered once at least, and its gradient reduced.
-    communication =
-        model.collectiveSeconds(CollectiveKind::AllGather,
-                                totals.parameterBytes * part, group) +
-        model.collectiveSeconds(CollectiveKind::ReduceScatter,
-                                totals.parameterBytes * part, group);
-  }
-  return std::max(compute, communication) / rows;
+  return std::max(compute, boundCommunication(mesh, totals, model)) / rows;
 }
 
 /// Why a step cannot lie over a mesh; empty if it might.
@@ -100,8 +117,9 @@ static std::string findProblem(const MeshCandidate &mesh,
   if (mesh.tensor > getNodeRanks(cluster))
     return formatv("tp is larger than a node of {0} ranks",
                    getNodeRanks(cluster));
-  double least = (totals.parameterBytes + totals.stateBytes) *
-                 getShare(mesh, totals) / static_cast<double>(mesh.data);
+  double least =
+      (totals.parameterBytes + totals.stateBytes) /
+      static_cast<double>(mesh.data * mesh.experts * mesh.tensor);
   if (memoryLimit > 0 && least > static_cast<double>(memoryLimit))
     return "parameters and states of the optimizer alone do not fit";
   return "";

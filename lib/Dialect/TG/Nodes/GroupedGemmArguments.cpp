@@ -174,3 +174,11 @@ FailureOr<GroupedGemm> regather::nodes::readGroupedGemm(NodeArguments &args) {
     return failure();
   return gemm;
 }
+
+FailureOr<GroupedGemm> regather::nodes::matchGroupedGemm(Operation *op) {
+  std::optional<NodeTarget> target = findGroupedGemmTarget(op);
+  if (!target)
+    return failure();
+  NodeArguments args(cast<NodeOp>(op), *target, /*isQuiet=*/true);
+  return readGroupedGemm(args);
+}

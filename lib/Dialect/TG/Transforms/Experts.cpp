@@ -18,11 +18,7 @@ using namespace regather::tg;
 using regather::tg::spmd::movesElements;
 
 BlockArgument regather::tg::findExperts(Operation *op) {
-  std::optional<NodeTarget> target = nodes::findGroupedGemmTarget(op);
-  if (!target)
-    return nullptr;
-  nodes::NodeArguments args(cast<NodeOp>(op), *target, /*isQuiet=*/true);
-  FailureOr<nodes::GroupedGemm> read = nodes::readGroupedGemm(args);
+  FailureOr<nodes::GroupedGemm> read = nodes::matchGroupedGemm(op);
   if (failed(read) || !read->w.tensor)
     return nullptr;
   Value value = read->w.tensor;

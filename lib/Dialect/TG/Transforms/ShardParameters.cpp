@@ -82,7 +82,8 @@ struct ShardParameters
     if (!*entry || !hasParameters(*entry))
       return;
     FailureOr<DataMesh> dataMesh = readDataMesh(
-        module, {mesh, meshName, shardAxis, replicateAxis, modelAxes});
+        module,
+        {mesh, meshName, shardAxis, replicateAxis, modelAxes, copyAxes});
     if (failed(dataMesh) || failed(checkNameIsFree(module, *dataMesh)))
       return signalPassFailure();
     rewriteCounts(entry->getBody().front());
@@ -193,6 +194,11 @@ private:
                             << static_cast<int64_t>(elastic);
     if (!elastic)
       return success();
+    if (!copyAxes.empty())
+      return emitError(loc)
+             << "option 'elastic' makes bits independent of the number of "
+                "ranks, but option 'copy-axes' sums over axis \""
+             << copyAxes.front() << "\" in the order of its ranks";
     if (batch == BatchMode::PerRank)
       return emitError(loc)
              << "option 'elastic' cuts the batch of all ranks, but option "
@@ -210,12 +216,17 @@ private:
       return emitError(getOperation().getLoc())
              << "option 'alignment' must be a power of two, got "
              << static_cast<int64_t>(alignment);
-    bool hasGroups = !optimizerGroups.empty();
-    if (layout == ParameterLayout::Flat ||
-        (!hasGroups && alignment == ShardParametersPassOptions().alignment))
+    StringRef flatOption;
+    if (!optimizerGroups.empty())
+      flatOption = "optimizer-groups";
+    else if (!copyAxes.empty())
+      flatOption = "copy-axes";
+    else if (alignment != ShardParametersPassOptions().alignment)
+      flatOption = "alignment";
+    if (layout == ParameterLayout::Flat || flatOption.empty())
       return success();
     return emitError(getOperation().getLoc())
-           << "option '" << (hasGroups ? "optimizer-groups" : "alignment")
+           << "option '" << flatOption
            << "' is for layout=flat, but the layout is "
               "per-parameter";
   }

@@ -8,6 +8,12 @@
 // RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:2 shard-axis=dp replicate-axis=dp" 2>&1 | FileCheck %s --check-prefix=SAME-AXIS
 // RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:2 layout=per-parameter alignment=128" 2>&1 | FileCheck %s --check-prefix=ALIGNMENT
 // ALIGNMENT: error: option 'alignment' is for layout=flat, but the layout is per-parameter
+// RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:2,ep:2 model-axes=ep copy-axes=dp" 2>&1 | FileCheck %s --check-prefix=COPIES
+// COPIES: error: option 'copy-axes' names axis "dp", which is not in option 'model-axes'
+// RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:2,ep:2 model-axes=ep copy-axes=ep layout=per-parameter" 2>&1 | FileCheck %s --check-prefix=COPIES-FLAT
+// COPIES-FLAT: error: option 'copy-axes' is for layout=flat, but the layout is per-parameter
+// RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:2,ep:2 model-axes=ep copy-axes=ep elastic=2" 2>&1 | FileCheck %s --check-prefix=COPIES-ELASTIC
+// COPIES-ELASTIC: error: option 'elastic' makes bits independent of the number of ranks, but option 'copy-axes' sums over axis "ep" in the order of its ranks
 // RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:2 mesh-name=" 2>&1 | FileCheck %s --check-prefix=NO-NAME
 // RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:2 units=blocks.*" 2>&1 | FileCheck %s --check-prefix=NO-MATCH
 // RUN: not regather-opt %s "--tg-shard-parameters=mesh=dp:2 units=layers.*,layers.0" 2>&1 | FileCheck %s --check-prefix=CLAIMED

@@ -63,6 +63,10 @@ struct GroupedGemm {
 /// Reads the arguments; emits an error if they do not fit.
 mlir::FailureOr<GroupedGemm> readGroupedGemm(NodeArguments &args);
 
+/// The same of any operation, without an error: fails if it is no node for a
+/// grouped GEMM or its gradients, or if its arguments do not fit.
+mlir::FailureOr<GroupedGemm> matchGroupedGemm(mlir::Operation *op);
+
 } // namespace regather::nodes
 
 #endif // REGATHER_DIALECT_TG_NODES_GROUPEDGEMMARGUMENTS_H

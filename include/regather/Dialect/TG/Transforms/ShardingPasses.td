@@ -188,6 +188,14 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
     `alignment` bytes; what lies between them is zero. A parameter that the step
     updates or returns itself has an argument of its own.
 
+    What an axis of `copy-axes`, which has cut the step before, leaves whole is
+    shared by its ranks as well: parameters in flat buffers whose gradients are
+    sums over these ranks, and frozen ones. They are gathered, and their gradients
+    reduced and scattered, over the shard axis and those axes together, and what
+    summed over these before is taken out. With a batch for each rank, the sum
+    over these axes is their number of ranks times the mean over all. Without a
+    shard axis they are shared by these ranks alone.
+
     With `layout=per-parameter`, each parameter is cut into shards of
     ceil(size / ranks) rows, and scalars stay whole. The bits of losses and
     gradients do not depend on the layout.
@@ -232,6 +240,9 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
            "Axis that splits the batch, but replicates parameters">,
     ListOption<"modelAxes", "model-axes", "std::string",
                "Axes over which the step has been sharded by tg-shard-step">,
+    ListOption<"copyAxes", "copy-axes", "std::string",
+               "Those of them over which parameters that they leave whole are "
+               "sharded as well">,
     ListOption<"units", "units", "std::string",
                "Module patterns of what is gathered together, such as "
                "layers.*; or none">,

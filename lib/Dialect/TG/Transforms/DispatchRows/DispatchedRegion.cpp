@@ -33,12 +33,6 @@ static RankedTensorType getTensorType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-static nodes::GroupedGemm readRowGemm(Operation *op) {
-  nodes::NodeArguments args(cast<NodeOp>(op), *nodes::findGroupedGemmTarget(op),
-                            /*isQuiet=*/true);
-  return *nodes::readGroupedGemm(args);
-}
-
 //===----------------------------------------------------------------------===//
 // What can be done
 //===----------------------------------------------------------------------===//
@@ -61,12 +55,12 @@ DispatchPlan regather::tg::spmd::planDispatch(const SortedRows &rows,
   };
   const RowSort &sorted = rows.getSort(sort);
   for (Operation *op : sorted.ops) {
-    if (!nodes::findGroupedGemmTarget(op))
+    FailureOr<nodes::GroupedGemm> gemm = nodes::matchGroupedGemm(op);
+    if (failed(gemm))
       continue;
-    nodes::GroupedGemm gemm = readRowGemm(op);
-    plan.experts = gemm.groups;
-    if (gemm.w.tensor) {
-      std::optional<ExpertMatrices> gathered = findGathered(gemm.w.tensor);
+    plan.experts = gemm->groups;
+    if (gemm->w.tensor) {
+      std::optional<ExpertMatrices> gathered = findGathered(gemm->w.tensor);
       if (!gathered)
         stop(op, "reads matrices that are not gathered along the experts");
       else if (!agree(*gathered))
@@ -74,9 +68,9 @@ DispatchPlan regather::tg::spmd::planDispatch(const SortedRows &rows,
       else
         plan.gathered[op] = std::move(*gathered);
     }
-    if (gemm.toW && !op->getResult(gemm.toW->number).use_empty()) {
+    if (gemm->toW && !op->getResult(gemm->toW->number).use_empty()) {
       std::optional<ExpertMatrices> scattered =
-          findScattered(op->getResult(gemm.toW->number));
+          findScattered(op->getResult(gemm->toW->number));
       if (!scattered)
         stop(op, "gives a gradient that is not scattered along the experts");
       else if (!agree(*scattered))
@@ -295,7 +289,7 @@ void DispatchedRegion::replace(Operation *op, Operation *part) {
 }
 
 void DispatchedRegion::buildGemm(Operation *op, const SortedOp &planned) {
-  nodes::GroupedGemm gemm = readRowGemm(op);
+  nodes::GroupedGemm gemm = *nodes::matchGroupedGemm(op);
   int64_t count = exchange.getSizes().own;
   SmallVector<Value> operands;
   for (auto [operand, form] :

@@ -103,10 +103,7 @@ void RowExchange::start(Value sortedIds) {
   mask = nodes.compare(NodeTarget::AtenLtScalar, ids, own);
   inverse = nodes.make(
       NodeTarget::AtenIndexPutDefault, getSlotType(order),
-      {nodes.make(
-           NodeTarget::AtenFullDefault, getSlotType(order), {},
-           {builder.getI64ArrayAttr(slots), builder.getI64IntegerAttr(0)}),
-       order, nodes.countBy(1, slots)},
+      {nodes.makeZeros(getSlotType(order)), order, nodes.countBy(1, slots)},
       {OperandAttr::get(builder.getContext(), 0),
        builder.getArrayAttr(OperandAttr::get(builder.getContext(), 1)),
        OperandAttr::get(builder.getContext(), 2)});

@@ -17,6 +17,30 @@ using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
 
+AxesAttr DataMesh::getAxes(Group group) const {
+  switch (group) {
+  case Group::Data:
+    return dataAxes;
+  case Group::Shard:
+    return shardAxes;
+  case Group::Wide:
+    return wideAxes;
+  }
+  llvm_unreachable("unknown group");
+}
+
+int64_t DataMesh::getRanks(Group group) const {
+  switch (group) {
+  case Group::Data:
+    return dataRanks;
+  case Group::Shard:
+    return shardRanks;
+  case Group::Wide:
+    return wideRanks;
+  }
+  llvm_unreachable("unknown group");
+}
+
 int64_t DataMesh::countRanks(AxesAttr along) const {
   int64_t ranks = 1;
   for (auto [axis, size] : llvm::zip_equal(axes.getNames(), sizes))
@@ -224,6 +248,31 @@ static LogicalResult readModelAxes(ModuleOp module, const MeshOptions &options,
   return success();
 }
 
+/// Reads the axes over which copies of parameters are sharded.
+static LogicalResult readCopyAxes(ModuleOp module, const MeshOptions &options,
+                                  DataMesh &mesh) {
+  if (options.copyAxes.empty())
+    return success();
+  for (const std::string &axis : options.copyAxes)
+    if (!llvm::is_contained(options.modelAxes, axis))
+      return emitError(module.getLoc())
+             << "option 'copy-axes' names axis \"" << axis
+             << "\", which is not in option 'model-axes'";
+  SmallVector<StringAttr> copies, wide;
+  for (StringAttr axis : mesh.axes.getNames()) {
+    bool hasCopies = llvm::is_contained(options.copyAxes, axis.getValue());
+    if (hasCopies)
+      copies.push_back(axis);
+    if (hasCopies || (mesh.shardAxes && llvm::is_contained(
+                                            mesh.shardAxes.getNames(), axis)))
+      wide.push_back(axis);
+  }
+  mesh.copyAxes = AxesAttr::get(module.getContext(), copies);
+  mesh.wideAxes = AxesAttr::get(module.getContext(), wide);
+  mesh.wideRanks = mesh.countRanks(mesh.wideAxes);
+  return success();
+}
+
 FailureOr<DataMesh>
 regather::tg::spmd::readDataMesh(ModuleOp module, const MeshOptions &options) {
   FailureOr<DataMesh> read = readMesh(module, options);
@@ -256,5 +305,7 @@ regather::tg::spmd::readDataMesh(ModuleOp module, const MeshOptions &options) {
         AxesAttr::get(module.getContext(), axis);
   }
   mesh.dataAxes = AxesAttr::get(module.getContext(), dataAxes);
+  if (failed(readCopyAxes(module, options, mesh)))
+    return failure();
   return mesh;
 }

@@ -21,6 +21,9 @@ enum class Group {
   Data,
   /// Parameters, their gradients and optimizer states, over the shard axis.
   Shard,
+  /// Parameters that an axis which cuts the model leaves whole: over the shard
+  /// axis and that one.
+  Wide,
 };
 
 /// How a dimension is cut: into equal blocks of what is left of it when its
@@ -93,9 +96,15 @@ struct DataMesh {
   AxesAttr replicateAxes;
   /// Axes over which the step was sharded before; null if there are none.
   AxesAttr modelAxes;
+  /// Those of them over which parameters that lie whole are sharded, too, and
+  /// these with the shard axis, in the order of the mesh; null if there are
+  /// none.
+  AxesAttr copyAxes;
+  AxesAttr wideAxes;
   int64_t dataRanks = 1;
   int64_t shardRanks = 1;
   int64_t replicateRanks = 1;
+  int64_t wideRanks = 1;
   /// Into how many equal segments sums cut what a group splits, whatever the
   /// ranks; 0 if they are in the order of the ranks.
   int64_t segments = 0;
@@ -106,12 +115,8 @@ struct DataMesh {
   /// sizes of its values, but must not decide anything else.
   bool ignoresSizes = false;
 
-  AxesAttr getAxes(Group group) const {
-    return group == Group::Data ? dataAxes : shardAxes;
-  }
-  int64_t getRanks(Group group) const {
-    return group == Group::Data ? dataRanks : shardRanks;
-  }
+  AxesAttr getAxes(Group group) const;
+  int64_t getRanks(Group group) const;
   /// The number of ranks along axes of this mesh.
   int64_t countRanks(AxesAttr along) const;
   /// True if sums over what the group splits are trees over segments.
@@ -154,6 +159,8 @@ struct MeshOptions {
   llvm::StringRef replicateAxis;
   /// Axes that other passes take care of.
   llvm::ArrayRef<std::string> modelAxes = {};
+  /// Those of them over which copies of parameters are sharded.
+  llvm::ArrayRef<std::string> copyAxes = {};
 };
 
 /// Reads the axes of a mesh, their sizes and its name; the rest of the result

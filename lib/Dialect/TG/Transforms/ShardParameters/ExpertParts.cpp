@@ -124,6 +124,21 @@ void Partitioner::sortOwnRows(Operation *op, unsigned sort, OwnRows &rows) {
   define(op->getResult(types.size() - 1), {state, order});
 }
 
+/// Adds the sum of the rows that all ranks have to what is there.
+void Partitioner::addOwnRows(Operation *op, unsigned addedTo) {
+  Value result = op->getResult(0), self = op->getOperand(addedTo);
+  ValueVersion own = seenBy(op, self);
+  bool isSummand = own.state == getState(result);
+  if (own.state.isPartial() && !isSummand)
+    own = getVersion(self, ValueState::getWhole());
+  ValueVersion added = getVersion(result, own.state);
+  define(result, {own.state,
+                  PartNodes(communication)
+                      .makeBinary(NodeTarget::AtenAddTensor, own.local,
+                                  added.local),
+                  own.zeroPadding && added.zeroPadding});
+}
+
 bool Partitioner::divideExperts(Operation *op, const SortedOp &planned) {
   OwnRows *rows = startExperts(planned.sort);
   assert(rows && "experts are not cut");
@@ -148,9 +163,15 @@ bool Partitioner::divideExperts(Operation *op, const SortedOp &planned) {
                      return form.kind == Kind::Reduced ||
                             (form.kind == Kind::Batch && !form.isLocal);
                    });
+  std::optional<unsigned> addedTo = findAddedTo(op, planned);
   SmallVector<Value> operands;
   for (auto [operand, form] :
        llvm::zip_equal(op->getOperands(), planned.operands)) {
+    if (operands.size() == addedTo) {
+      operands.push_back(PartNodes(communication)
+                             .makeZeros(cast<RankedTensorType>(operand.getType())));
+      continue;
+    }
     if (Value own = rows->counts.lookup(operand)) {
       operands.push_back(own);
       continue;
@@ -208,6 +229,8 @@ bool Partitioner::divideExperts(Operation *op, const SortedOp &planned) {
   for (auto [result, state, local] :
        llvm::zip_equal(op->getResults(), states, part->getResults()))
     define(result, {state, local});
+  if (addedTo)
+    addOwnRows(op, *addedTo);
   ++numSplit;
   return true;
 }

@@ -8,6 +8,8 @@
 
 #include "FlatBuffers.h"
 
+#include "WideParameters.h"
+
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringSet.h"
@@ -43,8 +45,10 @@ static StringRef getObstacle(const Step &step, const Parameter &parameter) {
 }
 
 void regather::tg::spmd::markFlatParameters(Step &step, const DataMesh &mesh) {
+  if (!mesh.shardAxes && !mesh.copyAxes)
+    return;
   for (Parameter &parameter : step.parameters) {
-    if (!mesh.shardAxes || parameter.ignored)
+    if (parameter.ignored)
       continue;
     StringRef obstacle = getObstacle(step, parameter);
     if (obstacle.empty()) {
@@ -57,6 +61,12 @@ void regather::tg::spmd::markFlatParameters(Step &step, const DataMesh &mesh) {
         << remark::reason("parameter \"{0}\" does not join a flat buffer: {1}",
                           parameter.name, obstacle);
   }
+  widenParameters(step, mesh);
+  if (mesh.shardAxes)
+    return;
+  for (Parameter &parameter : step.parameters)
+    if (parameter.over != Group::Wide)
+      parameter.flat = parameter.sharded = false;
 }
 
 //===----------------------------------------------------------------------===//
@@ -152,15 +162,15 @@ static LogicalResult placeParameters(FlatBuffer &buffer, const Step &step,
     buffer.offsets.push_back(*offset);
   }
   // Segments of the buffer are equal, too: norms are summed over them.
-  int64_t perShard = std::max<int64_t>(mesh.segments / mesh.shardRanks, 1);
+  int64_t ranks = mesh.getRanks(buffer.over);
+  int64_t perShard = std::max<int64_t>(mesh.segments / ranks, 1);
   std::optional<int64_t> shard =
-      end ? alignUp(llvm::divideCeil(*end, mesh.shardRanks * perShard),
-                    alignment)
+      end ? alignUp(llvm::divideCeil(*end, ranks * perShard), alignment)
           : std::nullopt;
   if (shard)
     shard = llvm::checkedMul(*shard, perShard);
   if (shard && buffer.offsets.size() == buffer.parameters.size() &&
-      llvm::checkedMul(*shard, mesh.shardRanks)) {
+      llvm::checkedMul(*shard, ranks)) {
     buffer.shardSize = *shard;
     return success();
   }
@@ -176,6 +186,7 @@ static FlatBuffer describeBuffer(const Step &step, unsigned number,
   const Parameter &parameter = step.parameters[number];
   FlatBuffer buffer;
   buffer.unit = unit;
+  buffer.over = parameter.over;
   buffer.group = group ? "group" + std::to_string(*group + 1)
                  : parameter.type.getRank() > 1 ? "matrices"
                                                 : "vectors";
@@ -197,8 +208,8 @@ static FlatBuffer describeBuffer(const Step &step, unsigned number,
 
 /// True if what fits in one of the buffers fits in the other.
 static bool areAlike(const FlatBuffer &a, const FlatBuffer &b) {
-  return a.unit == b.unit && a.group == b.group && a.stored == b.stored &&
-         a.gathered == b.gathered && a.computed == b.computed &&
+  return a.unit == b.unit && a.over == b.over && a.group == b.group &&
+         a.stored == b.stored && a.gathered == b.gathered && a.computed == b.computed &&
          a.gradient == b.gradient && a.casts == b.casts;
 }
 

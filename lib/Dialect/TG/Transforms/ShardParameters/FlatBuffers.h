@@ -23,6 +23,8 @@ struct FlatBuffer {
   /// What the optimizer tells apart, such as `matrices`.
   std::string group;
   std::string name;
+  /// The ranks that share it.
+  Group over = Group::Shard;
   /// In registration order.
   llvm::SmallVector<unsigned> parameters;
   llvm::SmallVector<int64_t> offsets;
@@ -37,7 +39,7 @@ struct FlatBuffer {
 
   /// The elements of all shards.
   int64_t getSize(const DataMesh &mesh) const {
-    return shardSize * mesh.shardRanks;
+    return shardSize * mesh.getRanks(over);
   }
 };
 
@@ -50,7 +52,9 @@ struct FlatOptions {
 
 /// Marks the parameters that can lie in a buffer: those that are to be sharded
 /// and that neither the step's own optimizer nor its results read. They count
-/// as sharded from now on, scalars too.
+/// as sharded from now on, scalars too. Those of which the ranks of an axis that
+/// cut the model have copies are shared by these ranks as well, see
+/// `widenParameters`; without a shard axis, by these alone.
 void markFlatParameters(Step &step, const DataMesh &mesh);
 
 /// Lays out the marked parameters of each unit: one buffer for all that have

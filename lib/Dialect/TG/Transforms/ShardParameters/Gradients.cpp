@@ -135,10 +135,8 @@ static bool isReadElsewhere(Value from, Value to) {
   }
 }
 
-/// The same with casts alone, which are added to `casts`: what is done to an
-/// element of a flat buffer may not depend on where it lies, nor change the
-/// zeros between parameters.
-static Value skipCasts(Value gradient, SmallVectorImpl<Operation *> &casts) {
+Value regather::tg::spmd::skipCasts(Value gradient,
+                                    SmallVectorImpl<Operation *> &casts) {
   while (auto node = gradient.getDefiningOp<NodeOp>()) {
     if (node.getTarget() != getName(NodeTarget::AtenToCopyDefault) ||
         node.getNumOperands() != 1)

@@ -30,15 +30,6 @@ static RankedTensorType getRowType(Value value) {
 // What can be done
 //===----------------------------------------------------------------------===//
 
-/// The matrices of a grouped GEMM or of its gradients.
-static FailureOr<nodes::GroupedGemm> readGemm(Operation *op) {
-  std::optional<NodeTarget> target = nodes::findGroupedGemmTarget(op);
-  if (!target)
-    return failure();
-  nodes::NodeArguments args(cast<NodeOp>(op), *target, /*isQuiet=*/true);
-  return nodes::readGroupedGemm(args);
-}
-
 /// The number of ids if each is counted on its own, from zero; else nothing.
 static std::optional<int64_t> countIds(NodeOp node) {
   std::optional<NodeTarget> target = findNodeTarget(node.getTarget());
@@ -55,12 +46,13 @@ static std::optional<int64_t> countIds(NodeOp node) {
              : std::optional(bins);
 }
 
-/// True if the operation adds rows to what is not zero, which every rank would.
-static bool addsToNumbers(Operation *op, const SortedOp &planned) {
+std::optional<unsigned>
+regather::tg::spmd::findAddedTo(Operation *op, const SortedOp &planned) {
   std::optional<IndexedRows> indexed =
       planned.work == RowWork::Move ? matchIndexedRows(op) : std::nullopt;
-  return indexed && indexed->accumulates &&
-         !isZero(op->getOperand(indexed->self));
+  bool adds = indexed && indexed->accumulates &&
+              !isZero(op->getOperand(indexed->self));
+  return adds ? std::optional(indexed->self) : std::nullopt;
 }
 
 /// True if rows of zeros, of others, leave what the operation reduces or puts
@@ -75,8 +67,6 @@ static bool leavesOutRows(Operation *op, const SortedOp &planned) {
       continue;
     // Only rows of floats are masked.
     if (!isa<FloatType>(getElementTypeOrSelf(result.getType())))
-      return false;
-    if (addsToNumbers(op, planned))
       return false;
     if (form.kind == Kind::Reduced &&
         (!planned.ignoresZeros || form.reduction != Reduction::Sum))
@@ -96,7 +86,7 @@ std::optional<int64_t> regather::tg::spmd::countExperts(const SortedRows &rows,
     if (!planned || !leavesOutRows(op, *planned))
       return std::nullopt;
     if (planned->work == RowWork::GroupedGemm) {
-      FailureOr<nodes::GroupedGemm> gemm = readGemm(op);
+      FailureOr<nodes::GroupedGemm> gemm = nodes::matchGroupedGemm(op);
       if (failed(gemm) || !agree(gemm->groups))
         return std::nullopt;
     } else if (planned->work == RowWork::Count) {

@@ -37,6 +37,12 @@ namespace regather::tg::spmd {
 /// nothing if something else is counted or reduced.
 std::optional<int64_t> countExperts(const SortedRows &rows, unsigned sort);
 
+/// The number of the operand to which rows are added, unless it is zero. Each
+/// rank adds its own rows to zeros, and once all ranks' are summed, they are
+/// added to it.
+std::optional<unsigned> findAddedTo(mlir::Operation *op,
+                                    const SortedOp &planned);
+
 /// What a rank computes of one sort.
 struct OwnRows {
   /// The group over which experts are cut, and how many there are.

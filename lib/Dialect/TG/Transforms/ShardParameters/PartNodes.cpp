@@ -87,6 +87,12 @@ Value PartNodes::makeNumber(double number, Type element) {
               RankedTensorType::get({}, element), {}, {attr});
 }
 
+Value PartNodes::makeZeros(RankedTensorType type) {
+  return make(
+      NodeTarget::AtenFullDefault, type, {},
+      {builder.getI64ArrayAttr(type.getShape()), builder.getI64IntegerAttr(0)});
+}
+
 Value PartNodes::countBy(int64_t step, int64_t count) {
   return make(NodeTarget::AtenArangeStartStep,
               RankedTensorType::get({count}, builder.getI64Type()), {},

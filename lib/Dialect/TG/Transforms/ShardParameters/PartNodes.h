@@ -43,6 +43,7 @@ public:
   mlir::Value select(mlir::Value mask, mlir::Value ifTrue, double otherwise);
   /// A tensor without dimensions.
   mlir::Value makeNumber(double number, mlir::Type element);
+  mlir::Value makeZeros(mlir::RankedTensorType type);
   /// The first `count` multiples of `step`, as 64-bit integers.
   mlir::Value countBy(int64_t step, int64_t count);
   mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape);

@@ -212,6 +212,7 @@ private:
   mlir::Value getOwnIds(OwnRows &rows, mlir::Value ids);
   void sortOwnRows(mlir::Operation *op, unsigned sort, OwnRows &rows);
   void countOwnRows(mlir::Operation *op, OwnRows &rows, mlir::Value ids);
+  void addOwnRows(mlir::Operation *op, unsigned addedTo);
   void remarkDivided(mlir::Operation *op, llvm::StringRef how);
 
   const DataMesh &mesh;

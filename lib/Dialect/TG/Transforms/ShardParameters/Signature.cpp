@@ -49,7 +49,7 @@ static DictionaryAttr describeBuffer(const Step &step, const DataMesh &mesh,
     attrs.set(kRegistrationAttrName, builder.getI64IntegerAttr(first));
   auto type = RankedTensorType::get({buffer.getSize(mesh)}, buffer.stored);
   attrs.set(kPlacementAttrName,
-            mesh.getPlacement(type, ValueState::getSplit(Group::Shard, 0)));
+            mesh.getPlacement(type, ValueState::getSplit(buffer.over, 0)));
   bool isDonated = llvm::all_of(buffer.parameters, [&](unsigned number) {
     return func.getArgAttr(step.parameters[number].argument, kDonatedAttrName);
   });

@@ -133,7 +133,7 @@ private:
   bool planCounts(NodeOp node, NodeTarget target, unsigned sort);
   bool planRead(const IndexedRows &indexed, unsigned sort);
   bool planWrite(const IndexedRows &indexed, unsigned sort);
-  bool planGroupedGemm(Operation *op, NodeTarget target, unsigned sort);
+  bool planGroupedGemm(Operation *op, unsigned sort);
   bool planFactor(Operation *op, unsigned sort);
   /// A sort of what nothing has sorted before.
   void startSort(NodeOp node);
@@ -428,10 +428,8 @@ bool SortedRowsFinder::planWrite(const IndexedRows &indexed, unsigned sort) {
 // Computation on rows
 //===----------------------------------------------------------------------===//
 
-bool SortedRowsFinder::planGroupedGemm(Operation *op, NodeTarget target,
-                                       unsigned sort) {
-  nodes::NodeArguments args(cast<NodeOp>(op), target, /*isQuiet=*/true);
-  FailureOr<nodes::GroupedGemm> gemm = nodes::readGroupedGemm(args);
+bool SortedRowsFinder::planGroupedGemm(Operation *op, unsigned sort) {
+  FailureOr<nodes::GroupedGemm> gemm = nodes::matchGroupedGemm(op);
   if (failed(gemm) || !gemm->ends || gemm->rows != rows.sorts[sort].rows)
     return false;
   const Tracked *ends = find(gemm->ends, sort);
@@ -559,7 +557,7 @@ bool SortedRowsFinder::plan(Operation *op, unsigned sort) {
     if (planCounts(node, *target, sort))
       return true;
     if (nodes::findGroupedGemmTarget(op))
-      return planGroupedGemm(op, *target, sort);
+      return planGroupedGemm(op, sort);
     if (std::optional<IndexedRows> indexed = matchIndexedRows(op)) {
       const Tracked *index = find(node.getOperand(indexed->indices), sort);
       if (index && index->elements != Elements::Plain &&

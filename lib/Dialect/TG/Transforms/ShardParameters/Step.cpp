@@ -36,6 +36,27 @@ PlacementAttr Step::getResultPlacement(unsigned result) const {
       result, kPlacementAttrName);
 }
 
+void regather::tg::spmd::eraseOperations(
+    Step &step, const llvm::DenseSet<Operation *> &erased) {
+  std::vector<Operation *> kept;
+  SmallVector<unsigned> numbers(step.operations.size());
+  for (auto [number, op] : llvm::enumerate(step.operations)) {
+    numbers[number] = kept.size();
+    if (!erased.contains(op))
+      kept.push_back(op);
+  }
+  for (Operation *op : llvm::reverse(step.operations))
+    if (erased.contains(op))
+      op->erase();
+  step.operations = std::move(kept);
+  step.positions.clear();
+  for (auto [number, op] : llvm::enumerate(step.operations))
+    step.positions[op] = number;
+  for (Parameter &parameter : step.parameters)
+    if (parameter.firstUse)
+      parameter.firstUse = numbers[*parameter.firstUse];
+}
+
 static bool hasRole(func::FuncOp func, unsigned argument, RoleKind kind) {
   auto role = func.getArgAttrOfType<RoleAttr>(argument, kRoleAttrName);
   return role && role.getKind() == kind;

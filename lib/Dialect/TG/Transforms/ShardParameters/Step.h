@@ -39,6 +39,9 @@ struct Parameter {
   int64_t dim = 0;
   /// Lies in a flat buffer with others of its unit.
   bool flat = false;
+  /// The ranks that share that buffer. If they are more than those of the shard
+  /// axis, the gradient of the step is one summand of several, on each of them.
+  Group over = Group::Shard;
   /// Element types of the argument and of what is gathered.
   mlir::Type stored, gathered;
   /// Number of the result that is the gradient, or the update.
@@ -81,6 +84,10 @@ struct Step {
     return block->getParent()->getContext();
   }
 };
+
+/// Erases operations that nothing reads.
+void eraseOperations(Step &step,
+                     const llvm::DenseSet<mlir::Operation *> &erased);
 
 /// True if an argument of `func` is a parameter.
 bool hasParameters(mlir::func::FuncOp func);

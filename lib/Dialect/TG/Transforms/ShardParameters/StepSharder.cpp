@@ -67,8 +67,9 @@ void StepSharder::run() {
 /// New arguments of the types that a rank holds, behind the old ones.
 void StepSharder::addArguments() {
   argumentStates.assign(step.block->getNumArguments(), ValueState::getWhole());
-  for (unsigned input : step.splitInputs)
-    argumentStates[input] = ValueState::getSplit(Group::Data, 0);
+  if (!mesh.dataAxes.getNames().empty())
+    for (unsigned input : step.splitInputs)
+      argumentStates[input] = ValueState::getSplit(Group::Data, 0);
   for (const Parameter &parameter : step.parameters)
     if (parameter.sharded && !parameter.flat)
       argumentStates[parameter.argument] = getShard(parameter);
@@ -156,8 +157,13 @@ void StepSharder::gatherUnit(unsigned unit, Operation *user) {
   communication.setPlace(user, getPhase(user).value_or(Phase::Forward),
                          StringAttr::get(user->getContext(), units[unit].path));
   // Each element type has a collective of its own, because a collective sends
-  // one message, and each dimension, which is one for all that it gathers.
-  llvm::MapVector<std::pair<Type, int64_t>, SmallVector<Gathered>> byType;
+  // one message, and each dimension, which is one for all that it gathers, as
+  // are the ranks.
+  llvm::MapVector<std::tuple<Type, int64_t, unsigned>, SmallVector<Gathered>>
+      byType;
+  auto getKey = [](Type element, int64_t dim, Group over) {
+    return std::make_tuple(element, dim, static_cast<unsigned>(over));
+  };
   for (unsigned number : buffersOfUnit[unit]) {
     const FlatBuffer &buffer = buffers[number];
     bool isUsed = llvm::any_of(buffer.parameters, [&](unsigned parameter) {
@@ -166,7 +172,7 @@ void StepSharder::gatherUnit(unsigned unit, Operation *user) {
     if (!isUsed)
       continue;
     Type element = buffer.gathered;
-    byType[{element, 0}].push_back(
+    byType[getKey(element, 0, buffer.over)].push_back(
         {nullptr, &buffer, communication.castTo(flatArguments[number], element),
          RankedTensorType::get({buffer.getSize(mesh)}, element)});
   }
@@ -177,7 +183,7 @@ void StepSharder::gatherUnit(unsigned unit, Operation *user) {
     Value argument = step.block->getArgument(parameter.argument);
     Type element = parameter.gathered;
     if (parameter.sharded) {
-      byType[{element, parameter.dim}].push_back(
+      byType[getKey(element, parameter.dim, Group::Shard)].push_back(
           {&parameter, nullptr,
            communication.castTo(
                partitioner.getAs(argument, getShard(parameter)), element),
@@ -196,11 +202,13 @@ void StepSharder::gatherUnit(unsigned unit, Operation *user) {
       shards.push_back(tensor.shard);
       whole.push_back(tensor.whole);
     }
+    auto over = static_cast<Group>(std::get<2>(key));
     // One rank has all of it: a gather would copy it.
     SmallVector<Value> values =
-        mesh.shardRanks == 1 ? shards
-                             : communication.gather(shards, /*dim=*/key.second,
-                                                    mesh.shardAxes, whole);
+        mesh.getRanks(over) == 1
+            ? shards
+            : communication.gather(shards, /*dim=*/std::get<1>(key),
+                                   mesh.getAxes(over), whole);
     for (auto [tensor, value] : llvm::zip_equal(tensors, values))
       if (tensor.buffer)
         defineMembers(*tensor.buffer, value);

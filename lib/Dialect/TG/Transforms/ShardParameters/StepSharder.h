@@ -29,6 +29,7 @@ struct ReductionGroup {
 struct FlatReductionGroup {
   mlir::Type element;
   Reduction reduction;
+  Group over;
   llvm::SmallVector<unsigned> buffers;
   llvm::SmallVector<mlir::Value> locals;
 };
@@ -78,12 +79,15 @@ private:
   void reduceFlat(unsigned unit);
   /// Reduces it at the end of the step if no operation computes it.
   mlir::Value getFlatGradient(unsigned buffer);
-  /// The gradients of a buffer as one sum that every rank has a part of, or
-  /// nothing if that is not what they are.
-  std::optional<ValueState> getFlatState(const FlatBuffer &buffer) const;
-  mlir::Value flattenPartial(const FlatBuffer &buffer, const ValueState &state);
+  /// How the gradients that the ranks of a buffer have are combined; nothing if
+  /// they are not all combined the same way.
+  std::optional<Reduction> getFlatReduction(const FlatBuffer &buffer) const;
+  mlir::Value flattenPartial(const FlatBuffer &buffer);
   /// The rank's part of gradients that are reduced one by one.
   mlir::Value flattenReduced(const FlatBuffer &buffer);
+  /// The sum over the axes that cut the model of which `mean` is one over the
+  /// wide ranks.
+  mlir::Value addCopies(mlir::Value mean);
   /// Casts what was reduced to the gradient that leaves the step.
   mlir::Value castToGradient(mlir::Value reduced, const FlatBuffer &buffer);
   void finishLoss(mlir::Operation *op);
