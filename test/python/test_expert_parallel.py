@@ -77,23 +77,23 @@ def test_adamw_takes_the_same_steps(captured: Captured, name: str) -> None:
 def test_goes_on_with_other_ranks(captured: Captured, name: str,
                                   tmp_path: Path) -> None:
     """What dp and ep share lies in files by parameter, whatever the mesh."""
-    options = ("--optimizer=adamw", "--learning-rate=0.01")
-    _, expected = run(captured, *options, "--steps=4")
+    def train(mesh: str, steps: int, *options: str | Path) -> None:
+        result = run_tool("regather", "run", captured.directory / "step.mlir",
+                          f"--mesh={mesh}", f"--steps={steps}", "--quiet",
+                          "--optimizer=adamw", "--learning-rate=0.01",
+                          "--random-inputs=5", *options, timeout=300)
+        assert result.code == 0, result.stderr
+
+    results = tmp_path / "results.safetensors"
+    train("dp:1", 4, "--outputs", results)
+    expected = load_file(results)
     for first, second in (("dp:2,ep:2", "ep:4"), ("ep:4", "dp:2"),
                           ("dp:4", "dp:2,ep:2")):
-        result = run_tool("regather", "run", captured.directory / "step.mlir",
-                          f"--mesh={first}", *options, "--steps=2", "--quiet",
-                          "--inputs", captured.directory / "arguments.safetensors",
-                          "--outputs-sharded", tmp_path / "saved", timeout=300)
-        assert result.code == 0, result.stderr
-        result = run_tool("regather", "run", captured.directory / "step.mlir",
-                          f"--mesh={second}", *options, "--steps=2", "--quiet",
-                          "--inputs", tmp_path / "saved",
-                          "--outputs", tmp_path / "results.safetensors",
-                          timeout=300)
-        assert result.code == 0, result.stderr
-        assert_close(load_file(tmp_path / "results.safetensors"), expected,
-                     tolerance=1e-4)
+        saved = tmp_path / first
+        train(first, 2, "--outputs-sharded", saved)
+        train(second, 2, "--first-step=3", "--inputs", saved,
+              "--outputs", results)
+        assert_close(load_file(results), expected, tolerance=1e-4)
 
 
 @pytest.mark.parametrize("name", ["deepseek_v3"])

@@ -162,11 +162,17 @@ func.func @integers(
 
 // -----
 
-// Every rank would add the number that rows are added to.
+// Each rank adds its rows to zeros. What they are added to counts once, where
+// the sum of all ranks is.
 // CHECK-LABEL: func.func @added_to_ones(
-// CHECK:         %[[START:.*]] = tg.all_gather %{{.*}} -> !tg.future<tensor<4x8x6xf32>>
-// CHECK:         %[[W:.*]] = tg.wait %[[START]]
-// CHECK:         tg.node "aten._grouped_mm.default"(%{{.*}}, %[[W]],
+// CHECK:         %[[Y:.*]] = tg.node "aten._grouped_mm.default"{{.*}} : (tensor<16x8xf32>, tensor<2x8x6xf32>, tensor<2xi32>)
+// CHECK:         %[[ONES:.*]] = tg.node "aten.full.default"() args {{\[\[}}16, 6], 1]
+// CHECK:         %[[ZEROS:.*]] = tg.node "aten.full.default"() args {{\[\[}}16, 6], 0]
+// CHECK:         %[[ROWS:.*]] = tg.node "aten.index_put.default"(%[[ZEROS]],
+// CHECK:         %[[FUTURE:.*]] = tg.all_reduce sum %[[ROWS]] on @mesh [ep]
+// CHECK:         %[[SUM:.*]] = tg.wait %[[FUTURE]]
+// CHECK:         %[[RESULT:.*]] = tg.node "aten.add.Tensor"(%[[ONES]], %[[SUM]])
+// CHECK:         return %[[RESULT]]
 func.func @added_to_ones(
     %w: tensor<4x8x6xf32> {tg.role = #tg.role<parameter>, tg.name = "w"},
     %x: tensor<16x8xf32> {tg.role = #tg.role<input>, tg.name = "x"},
@@ -180,5 +186,31 @@ func.func @added_to_ones(
   %y = tg.node "aten._grouped_mm.default"(%rows, %w, %ends) {tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<4x8x6xf32>, tensor<4xi32>) -> tensor<16x6xf32>
   %ones = tg.node "aten.full.default"() args [[16, 6], 1] {tg.phase = #tg.phase<forward>} : () -> tensor<16x6xf32>
   %z = tg.node "aten.index_put.default"(%ones, %order, %y) args [#tg.operand<0>, [#tg.operand<1>], #tg.operand<2>, true] {tg.phase = #tg.phase<forward>} : (tensor<16x6xf32>, tensor<16xi64>, tensor<16x6xf32>) -> tensor<16x6xf32>
+  return %z : tensor<16x6xf32>
+}
+
+// -----
+
+// What lies in parts, such as the result of shared experts, gets the rank's part
+// of the sum.
+// CHECK-LABEL: func.func @added_to_rows(
+// CHECK-SAME:    %[[SHARED:[a-z0-9]+]]: tensor<8x6xf32> {tg.name = "shared"
+// CHECK:         %[[FUTURE:.*]] = tg.reduce_scatter sum %{{.*}} on @mesh [ep] dim 0 phase forward : (tensor<16x6xf32>)
+// CHECK:         %[[SUM:.*]] = tg.wait %[[FUTURE]]
+// CHECK:         %[[RESULT:.*]] = tg.node "aten.add.Tensor"(%[[SHARED]], %[[SUM]]) {{.*}} -> tensor<8x6xf32>
+// CHECK:         return %[[RESULT]]
+func.func @added_to_rows(
+    %w: tensor<4x8x6xf32> {tg.role = #tg.role<parameter>, tg.name = "w"},
+    %x: tensor<16x8xf32> {tg.role = #tg.role<input>, tg.name = "x"},
+    %ids: tensor<16xi64> {tg.role = #tg.role<input>, tg.name = "ids"},
+    %shared: tensor<16x6xf32> {tg.role = #tg.role<input>, tg.name = "shared"})
+    -> tensor<16x6xf32> {
+  %sorted, %order = tg.node "aten.sort.default"(%ids) {tg.phase = #tg.phase<forward>} : (tensor<16xi64>) -> (tensor<16xi64>, tensor<16xi64>)
+  %rows = tg.node "aten.index.Tensor"(%x, %order) args [#tg.operand<0>, [#tg.operand<1>]] {tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<16xi64>) -> tensor<16x8xf32>
+  %floats = tg.node "aten._to_copy.default"(%sorted) kwargs {dtype = f32} {tg.phase = #tg.phase<forward>} : (tensor<16xi64>) -> tensor<16xf32>
+  %counts = tg.node "aten.histc.default"(%floats) args [#tg.operand<0>, 4, 0, 3] {tg.phase = #tg.phase<forward>} : (tensor<16xf32>) -> tensor<4xf32>
+  %ends = tg.node "aten.cumsum.default"(%counts) args [#tg.operand<0>, 0] kwargs {dtype = i32} {tg.phase = #tg.phase<forward>} : (tensor<4xf32>) -> tensor<4xi32>
+  %y = tg.node "aten._grouped_mm.default"(%rows, %w, %ends) {tg.phase = #tg.phase<forward>} : (tensor<16x8xf32>, tensor<4x8x6xf32>, tensor<4xi32>) -> tensor<16x6xf32>
+  %z = tg.node "aten.index_put.default"(%shared, %order, %y) args [#tg.operand<0>, [#tg.operand<1>], #tg.operand<2>, true] {tg.phase = #tg.phase<forward>} : (tensor<16x6xf32>, tensor<16xi64>, tensor<16x6xf32>) -> tensor<16x6xf32>
   return %z : tensor<16x6xf32>
 }
