@@ -6,17 +6,17 @@
 // gradients they have summands. Such parameters, and frozen ones, are shared by
 // the ranks of dp and ep; the sum over ep is part of the reduction.
 // CHECK-LABEL: func.func @step(
-// CHECK-SAME:    %[[W:[a-z0-9]+]]: tensor<16xf32> {{{[^}]*}}"m.w" at 0 of [4, 4]{{.*}} tg.placement = #tg.placement<@mesh {{\[\[}}dp, ep] = shard 0]>
-// CHECK-SAME:    %[[F:[a-z0-9]+]]: tensor<16xf32> {{{[^}]*}}"m.f" at 0 of [4, 4]{{.*}} tg.placement = #tg.placement<@mesh {{\[\[}}dp, ep] = shard 0]>
-// CHECK-SAME:    %[[E:[a-z0-9]+]]: tensor<1x4xf32> {{.*}}tg.placement = #tg.placement<@mesh {{\[\[}}ep, dp] = shard 0]>
-// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<4x4xf32> {{.*}}#tg.placement<@mesh {{\[\[}}ep, dp] = shard 0]>
+// CHECK-SAME:    %[[W:[a-z0-9]+]]: tensor<16xf32> {{[^%]*}}"m.w" at 0 of [4, 4]{{[^%]*}} tg.placement = #tg.placement<@mesh {{\[\[}}dp, ep] = shard 0]>
+// CHECK-SAME:    %[[F:[a-z0-9]+]]: tensor<16xf32> {{[^%]*}}"m.f" at 0 of [4, 4]{{[^%]*}} tg.placement = #tg.placement<@mesh {{\[\[}}dp, ep] = shard 0]>
+// CHECK-SAME:    %[[E:[a-z0-9]+]]: tensor<1x4xf32> {{[^%]*}}tg.placement = #tg.placement<@mesh {{\[\[}}ep, dp] = shard 0]>
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<4x4xf32> {{[^%]*}}#tg.placement<@mesh {{\[\[}}ep, dp] = shard 0]>
 // CHECK-DAG:     tg.all_gather %[[W]], %[[F]] on @mesh [dp, ep] dim 0 phase forward {{.*}} -> !tg.future<tensor<64xf32>, tensor<64xf32>>
 // CHECK-DAG:     tg.all_gather %[[E]] on @mesh [dp] dim 0 phase forward
 // CHECK:         %[[DW:.*]] = tg.node "aten.mm.default"{{.*}} {test.gradient
-// CHECK-NOT:     tg.all_reduce
+// CHECK-NOT:     tg.all_reduce sum %{{.*}} on @mesh [ep]
 // CHECK:         %[[FLAT:.*]] = tg.flatten %[[DW]] offsets [0]
 // CHECK:         tg.reduce_scatter sum %[[FLAT]] on @mesh [dp, ep] dim 0 phase backward {{.*}} -> !tg.future<tensor<16xf32>>
-// CHECK-NOT:     tg.all_reduce
+// CHECK-NOT:     tg.all_reduce sum %{{.*}} on @mesh [ep]
 
 // With a batch for each rank of dp, the mean over both axes is multiplied by the
 // ranks of ep.
