@@ -26,7 +26,7 @@ from safetensors.torch import load_file
 from test_shard_parameters import Captured
 
 EXPERTS = 8
-BATCH, SEQUENCE = 8, 4
+BATCH, SEQUENCE = 8, 16
 # The experts of a token, by its number.
 PAIRS = list(itertools.permutations(range(EXPERTS), 2))
 
