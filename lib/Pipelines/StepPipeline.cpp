@@ -56,8 +56,8 @@ static ShardStepPassOptions getModelSharding(const StepOptions &options) {
 }
 
 /// The axes over which parameters that they leave whole are sharded as well. An
-/// axis of experts is borrowed from those of the batch; an elastic step sums over
-/// it in the order of ranks, and what is cut by itself is not cut twice.
+/// axis of experts is borrowed from those of the batch; an elastic step sums
+/// over it in the order of ranks, and what is cut by itself is not cut twice.
 static void chooseCopyAxes(ShardParametersPassOptions &shard) {
   if (llvm::equal(shard.copyAxes, ArrayRef<StringRef>("none")))
     return shard.copyAxes.clear();

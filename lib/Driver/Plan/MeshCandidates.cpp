@@ -78,14 +78,12 @@ static double boundCommunication(const MeshCandidate &mesh,
   auto tensor = static_cast<double>(mesh.tensor);
   double experts = totals.expertBytes / static_cast<double>(mesh.experts);
   double others = totals.parameterBytes - totals.expertBytes;
-  double alike =
-      gatherAndReduce((experts + others) / tensor, mesh, {1}, model);
+  double alike = gatherAndReduce((experts + others) / tensor, mesh, {1}, model);
   if (mesh.experts == 1)
     return alike;
-  return std::min(alike,
-                  std::max(gatherAndReduce(experts / tensor, mesh, {1}, model),
-                           gatherAndReduce(others / tensor, mesh, {1, 2},
-                                           model)));
+  return std::min(
+      alike, std::max(gatherAndReduce(experts / tensor, mesh, {1}, model),
+                      gatherAndReduce(others / tensor, mesh, {1, 2}, model)));
 }
 
 /// The largest of what computation and the gathers and reductions of parameters
@@ -117,9 +115,8 @@ static std::string findProblem(const MeshCandidate &mesh,
   if (mesh.tensor > getNodeRanks(cluster))
     return formatv("tp is larger than a node of {0} ranks",
                    getNodeRanks(cluster));
-  double least =
-      (totals.parameterBytes + totals.stateBytes) /
-      static_cast<double>(mesh.data * mesh.experts * mesh.tensor);
+  double least = (totals.parameterBytes + totals.stateBytes) /
+                 static_cast<double>(mesh.data * mesh.experts * mesh.tensor);
   if (memoryLimit > 0 && least > static_cast<double>(memoryLimit))
     return "parameters and states of the optimizer alone do not fit";
   return "";

@@ -103,14 +103,15 @@ static void returnMissing(func::FuncOp func, ArrayRef<Value> missing,
 }
 
 /// Erases what nothing reads any more: rows in the order of their rank's own
-/// sort, and matrices of other ranks' experts.
+/// sort, matrices of other ranks' experts, and rows that were sent for what is
+/// computed elsewhere now.
 static void eraseUnread(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
-    auto gather = dyn_cast<AllGatherOp>(op);
-    bool isUnread = (isa<WaitOp>(op) && op.use_empty() &&
-                     cast<WaitOp>(op).getFuture().getDefiningOp<AllGatherOp>());
-    if (isUnread || (gather && gather.getFuture().use_empty()) ||
-        isOpTriviallyDead(&op))
+    auto wait = dyn_cast<WaitOp>(op);
+    Operation *collective = wait ? wait.getFuture().getDefiningOp() : &op;
+    bool isUnread = isa_and_nonnull<AllGatherOp, AllToAllOp>(collective) &&
+                    op.use_empty();
+    if (isUnread || isOpTriviallyDead(&op))
       op.erase();
   }
 }

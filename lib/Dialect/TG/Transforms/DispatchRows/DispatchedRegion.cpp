@@ -8,6 +8,8 @@
 
 #include "DispatchedRegion.h"
 
+#include "NarrowRows.h"
+
 #include "../ShardParameters/FilledParts.h"
 #include "../ShardParameters/IndexedRows.h"
 #include "../ShardParameters/OwnExperts.h"
@@ -121,32 +123,18 @@ Type DispatchedRegion::getSentType(Value value, const SortedForm &form) const {
   return getTensorType(value).clone(shape);
 }
 
-/// True if all results are rows, and nothing but rows decides them.
-static bool isRowByRow(const SortedOp &planned) {
+bool regather::tg::spmd::isRowByRow(const SortedOp &planned) {
   return planned.work == RowWork::Each &&
          llvm::all_of(planned.results, [](const SortedForm &form) {
            return form.kind == Kind::Rows;
          });
 }
 
-bool DispatchedRegion::isCheaperAgain(Value value) const {
-  Operation *op = value.getDefiningOp();
-  const SortedOp *planned = op ? rows.find(op) : nullptr;
-  if (!planned || planned->sort != sort || !isRowByRow(*planned))
-    return false;
-  uint64_t bytes = 0;
-  for (auto [operand, form] :
-       llvm::zip_equal(op->getOperands(), planned->operands))
-    if (form.kind == Kind::Rows && !sent.contains(operand))
-      bytes += getTensorBytes(operand.getType());
-  return bytes < static_cast<uint64_t>(getTensorBytes(value.getType()));
-}
-
 Value DispatchedRegion::getSent(Value value, int64_t dim) {
   if (Value known = sent.lookup(value))
     return known;
   Operation *op = value.getDefiningOp();
-  if (isCheaperAgain(value)) {
+  if (isCheaperThere(value)) {
     Operation *part = build(op, *rows.find(op));
     for (auto [result, local] :
          llvm::zip_equal(op->getResults(), part->getResults()))
@@ -173,24 +161,49 @@ Value DispatchedRegion::sendFromBatch(Value value) {
   if (!indexed ||
       getTensorType(op->getOperand(indexed->indices)).getRank() != 1)
     return nullptr;
+  // Sums have no wider type of their own here, so that a cast can come later.
+  auto sendFrom = [&](Value batch, Value numbers) {
+    Value narrow = narrowRows(batch, communication);
+    Value moved = exchange.sendFrom(narrow ? narrow : batch, numbers);
+    return communication.castTo(moved, getElementTypeOrSelf(batch.getType()));
+  };
   if (!indexed->values)
     return planned->operands[indexed->self].kind == Kind::Batch
-               ? exchange.sendFrom(op->getOperand(indexed->self),
-                                   op->getOperand(indexed->indices))
+               ? sendFrom(op->getOperand(indexed->self),
+                          op->getOperand(indexed->indices))
                : Value();
   // What is written to the places of the rows is read from where the rows were.
   if (planned->operands[*indexed->values].kind != Kind::Batch ||
       !writesAll(*indexed))
     return nullptr;
-  return exchange.sendFrom(op->getOperand(*indexed->values),
-                           rows.getSort(sort).op->getResults().back());
+  return sendFrom(op->getOperand(*indexed->values),
+                  rows.getSort(sort).op->getResults().back());
+}
+
+Value DispatchedRegion::getReturned(Value value, int64_t dim) {
+  Value &slots = returned[value];
+  return slots ? slots : slots = exchange.returnSlots(sent.lookup(value), dim);
 }
 
 Value DispatchedRegion::getOwn(Value value, int64_t dim) {
-  if (!isReplaced.contains(value.getDefiningOp()))
+  Operation *op = value.getDefiningOp();
+  if (!isReplaced.contains(op))
     return value;
-  Value &known = own[value];
-  return known ? known : known = exchange.sendBack(sent.lookup(value), dim);
+  if (Value known = own.lookup(value))
+    return known;
+  if (!isCheaperHere(value))
+    return own[value] = exchange.readSlots(getReturned(value, dim), dim);
+  SmallVector<Value> operands;
+  for (auto [operand, form] :
+       llvm::zip_equal(op->getOperands(), rows.find(op)->operands))
+    operands.push_back(form.kind == Kind::Rows ? getOwn(operand, form.dim)
+                                               : operand);
+  Operation *here = cast<ShardingRuleOpInterface>(op).buildPart(
+      communication.getBuilder(), operands, op->getResultTypes());
+  for (auto [result, local] :
+       llvm::zip_equal(op->getResults(), here->getResults()))
+    own[result] = local;
+  return own[value];
 }
 
 //===----------------------------------------------------------------------===//
@@ -352,12 +365,9 @@ bool DispatchedRegion::readSlots(Operation *op, const SortedOp &planned) {
   Value numbers = op->getOperand(indexed->indices);
   if (planned.operands[indexed->self].kind != Kind::Rows ||
       !isReplaced.contains(source.getDefiningOp()) ||
-      getTensorType(numbers).getRank() != 1)
+      getTensorType(numbers).getRank() != 1 || isCheaperHere(source))
     return false;
-  Value &slots = returned[source];
-  if (!slots)
-    slots = exchange.returnSlots(sent.lookup(source), 0);
-  op->setOperand(indexed->self, slots);
+  op->setOperand(indexed->self, getReturned(source, 0));
   op->setOperand(indexed->indices, exchange.findSlots(numbers));
   return true;
 }

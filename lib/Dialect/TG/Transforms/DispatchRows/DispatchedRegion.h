@@ -44,6 +44,9 @@ DispatchPlan planDispatch(const SortedRows &rows, unsigned sort);
 ExchangeSizes getSizes(const DispatchPlan &plan, int64_t rows, int64_t ranks,
                        double capacity);
 
+/// True if all results are rows, and nothing but rows decides them.
+bool isRowByRow(const SortedOp &planned);
+
 class DispatchedRegion {
 public:
   DispatchedRegion(const SortedRows &rows, unsigned sort,
@@ -62,8 +65,12 @@ private:
   /// `value` sent without putting it in the order of the sort first, where it
   /// is moved there from the batch; null if it is not.
   mlir::Value sendFromBatch(mlir::Value value);
-  /// True if it moves less to compute `value` again from what has been sent.
-  bool isCheaperAgain(mlir::Value value) const;
+  /// What the ranks of the experts send back of `value`, by slot.
+  mlir::Value getReturned(mlir::Value value, int64_t dim);
+  /// True if less is moved where `value` is computed again from what it is made
+  /// of: where experts are, or by the rank that has the rows.
+  bool isCheaperThere(mlir::Value value) const;
+  bool isCheaperHere(mlir::Value value) const;
   /// The operation on the rows that have been sent.
   mlir::Operation *build(mlir::Operation *op, const SortedOp &planned);
   void buildGemm(mlir::Operation *op, const SortedOp &planned);
@@ -80,6 +87,8 @@ private:
   const DispatchPlan &plan;
   Communication &communication;
   RowExchange exchange;
+  /// By value, what has it where the experts are, in the order of the rank's
+  /// own sort, and by slot where it is sent back to.
   llvm::DenseMap<mlir::Value, mlir::Value> sent, own, returned;
   /// By matrices, the rank's part.
   llvm::DenseMap<mlir::Value, mlir::Value> parts;

@@ -135,6 +135,6 @@ Value RowExchange::findSlots(Value numbers) {
   return select(slotOfRow, 0, numbers);
 }
 
-Value RowExchange::sendBack(Value slots, int64_t dim) {
-  return select(returnSlots(slots, dim), dim, slotOfRow);
+Value RowExchange::readSlots(Value returned, int64_t dim) {
+  return select(returned, dim, slotOfRow);
 }

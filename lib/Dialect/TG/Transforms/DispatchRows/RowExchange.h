@@ -58,13 +58,14 @@ public:
   void start(mlir::Value ids);
 
   /// Rows along `dim` in the order of the sort, as the ranks of their experts
-  /// have them, and back.
+  /// have them.
   mlir::Value send(mlir::Value rows, int64_t dim);
-  mlir::Value sendBack(mlir::Value slots, int64_t dim);
   /// `send` of the rows of `batch` whose numbers `numbers` has.
   mlir::Value sendFrom(mlir::Value batch, mlir::Value numbers);
-  /// The same in two steps: rows by slot, and the slots of rows by number.
+  /// The way back: rows by slot, and of these the rows in the order of the
+  /// sort, or the slots of rows by number.
   mlir::Value returnSlots(mlir::Value slots, int64_t dim);
+  mlir::Value readSlots(mlir::Value returned, int64_t dim);
   mlir::Value findSlots(mlir::Value numbers);
 
   /// Behind the last slot of each of the rank's experts: [own] of this type.

@@ -263,8 +263,8 @@ static LogicalResult readCopyAxes(ModuleOp module, const MeshOptions &options,
     bool hasCopies = llvm::is_contained(options.copyAxes, axis.getValue());
     if (hasCopies)
       copies.push_back(axis);
-    if (hasCopies || (mesh.shardAxes && llvm::is_contained(
-                                            mesh.shardAxes.getNames(), axis)))
+    if (hasCopies ||
+        (mesh.shardAxes && llvm::is_contained(mesh.shardAxes.getNames(), axis)))
       wide.push_back(axis);
   }
   mesh.copyAxes = AxesAttr::get(module.getContext(), copies);

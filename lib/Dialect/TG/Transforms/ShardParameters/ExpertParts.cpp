@@ -132,11 +132,11 @@ void Partitioner::addOwnRows(Operation *op, unsigned addedTo) {
   if (own.state.isPartial() && !isSummand)
     own = getVersion(self, ValueState::getWhole());
   ValueVersion added = getVersion(result, own.state);
-  define(result, {own.state,
-                  PartNodes(communication)
-                      .makeBinary(NodeTarget::AtenAddTensor, own.local,
-                                  added.local),
-                  own.zeroPadding && added.zeroPadding});
+  define(result,
+         {own.state,
+          PartNodes(communication)
+              .makeBinary(NodeTarget::AtenAddTensor, own.local, added.local),
+          own.zeroPadding && added.zeroPadding});
 }
 
 bool Partitioner::divideExperts(Operation *op, const SortedOp &planned) {
@@ -168,8 +168,9 @@ bool Partitioner::divideExperts(Operation *op, const SortedOp &planned) {
   for (auto [operand, form] :
        llvm::zip_equal(op->getOperands(), planned.operands)) {
     if (operands.size() == addedTo) {
-      operands.push_back(PartNodes(communication)
-                             .makeZeros(cast<RankedTensorType>(operand.getType())));
+      operands.push_back(
+          PartNodes(communication)
+              .makeZeros(cast<RankedTensorType>(operand.getType())));
       continue;
     }
     if (Value own = rows->counts.lookup(operand)) {

@@ -209,8 +209,9 @@ static FlatBuffer describeBuffer(const Step &step, unsigned number,
 /// True if what fits in one of the buffers fits in the other.
 static bool areAlike(const FlatBuffer &a, const FlatBuffer &b) {
   return a.unit == b.unit && a.over == b.over && a.group == b.group &&
-         a.stored == b.stored && a.gathered == b.gathered && a.computed == b.computed &&
-         a.gradient == b.gradient && a.casts == b.casts;
+         a.stored == b.stored && a.gathered == b.gathered &&
+         a.computed == b.computed && a.gradient == b.gradient &&
+         a.casts == b.casts;
 }
 
 FailureOr<std::vector<FlatBuffer>> regather::tg::spmd::planFlatBuffers(

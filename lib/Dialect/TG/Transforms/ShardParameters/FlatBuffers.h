@@ -52,8 +52,8 @@ struct FlatOptions {
 
 /// Marks the parameters that can lie in a buffer: those that are to be sharded
 /// and that neither the step's own optimizer nor its results read. They count
-/// as sharded from now on, scalars too. Those of which the ranks of an axis that
-/// cut the model have copies are shared by these ranks as well, see
+/// as sharded from now on, scalars too. Those of which the ranks of an axis
+/// that cut the model have copies are shared by these ranks as well, see
 /// `widenParameters`; without a shard axis, by these alone.
 void markFlatParameters(Step &step, const DataMesh &mesh);
 

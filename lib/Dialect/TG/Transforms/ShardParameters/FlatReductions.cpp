@@ -145,10 +145,9 @@ void StepSharder::reduceFlat(unsigned unit) {
     group->locals.push_back(flattenPartial(buffer));
   }
   for (const FlatReductionGroup &group : groups) {
-    SmallVector<Value> parts =
-        communication.scatter(group.locals, group.reduction, /*dim=*/0,
-                              mesh.getAxes(group.over),
-                              mesh.getRanks(group.over));
+    SmallVector<Value> parts = communication.scatter(
+        group.locals, group.reduction, /*dim=*/0, mesh.getAxes(group.over),
+        mesh.getRanks(group.over));
     if (mesh.replicateAxes)
       parts = communication.reduce(parts, group.reduction, mesh.replicateAxes);
     if (group.over == Group::Wide && group.reduction == Reduction::Avg)

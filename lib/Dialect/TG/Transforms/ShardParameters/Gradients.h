@@ -49,11 +49,11 @@ struct GradientPlan {
   llvm::SmallVector<std::pair<unsigned, unsigned>> shardedStates;
 };
 
-/// The value to reduce so that `gradient`, one of a flat buffer, can be computed
-/// from its shards: the operand of casts that round, which are added to `casts`
-/// in their order. Only casts are left out: what is done to an element of a flat
-/// buffer may not depend on where it lies, nor change the zeros between
-/// parameters.
+/// The value to reduce so that `gradient`, one of a flat buffer, can be
+/// computed from its shards: the operand of casts that round, which are added
+/// to `casts` in their order. Only casts are left out: what is done to an
+/// element of a flat buffer may not depend on where it lies, nor change the
+/// zeros between parameters.
 mlir::Value skipCasts(mlir::Value gradient,
                       llvm::SmallVectorImpl<mlir::Operation *> &casts);
 

@@ -50,8 +50,8 @@ std::optional<unsigned>
 regather::tg::spmd::findAddedTo(Operation *op, const SortedOp &planned) {
   std::optional<IndexedRows> indexed =
       planned.work == RowWork::Move ? matchIndexedRows(op) : std::nullopt;
-  bool adds = indexed && indexed->accumulates &&
-              !isZero(op->getOperand(indexed->self));
+  bool adds =
+      indexed && indexed->accumulates && !isZero(op->getOperand(indexed->self));
   return adds ? std::optional(indexed->self) : std::nullopt;
 }
 

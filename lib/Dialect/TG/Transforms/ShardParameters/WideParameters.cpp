@@ -48,7 +48,8 @@ private:
 } // namespace
 
 std::optional<SmallVector<WaitOp>> CopySums::find(Value gradient) {
-  worklist = {{gradient, llvm::SmallBitVector(mesh.copyAxes.getNames().size())}};
+  worklist = {
+      {gradient, llvm::SmallBitVector(mesh.copyAxes.getNames().size())}};
   found.clear();
   while (!worklist.empty())
     if (!visit(worklist.pop_back_val()))
@@ -130,8 +131,8 @@ void regather::tg::spmd::widenParameters(Step &step, const DataMesh &mesh) {
       // Casts that round come behind the sum.
       SmallVector<Operation *> casts;
       Value source = skipCasts(gradient, casts);
-      bool isReadElsewhere = llvm::any_of(
-          casts, [](Operation *op) { return !op->hasOneUse(); });
+      bool isReadElsewhere =
+          llvm::any_of(casts, [](Operation *op) { return !op->hasOneUse(); });
       std::optional<SmallVector<WaitOp>> waits;
       if (!isReadElsewhere)
         waits = sums.find(source);

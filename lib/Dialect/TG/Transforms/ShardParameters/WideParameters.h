@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // An axis that cuts experts and the batch leaves all other parameters whole on
-// each of its ranks, which have summands of their gradients. Such a parameter is
-// sharded over these ranks as well: it is gathered over the shard axis and this
-// one together, and so its gradient is reduced and scattered,
+// each of its ranks, which have summands of their gradients. Such a parameter
+// is sharded over these ranks as well: it is gathered over the shard axis and
+// this one together, and so its gradient is reduced and scattered,
 //
 //   g = all_reduce(x) over ep; shard = reduce_scatter(g) over dp
 //
@@ -28,8 +28,9 @@ namespace regather::tg::spmd {
 
 /// Of the parameters that are to lie in flat buffers, marks those as shared by
 /// the wide ranks that all `copyAxes` of `mesh` leave whole and whose gradient,
-/// if they have one, is summed over all of them; and takes these sums out of the
-/// step, which leaves each rank its summand. Linear in the size of the step.
+/// if they have one, is summed over all of them; and takes these sums out of
+/// the step, which leaves each rank its summand. Linear in the size of the
+/// step.
 void widenParameters(Step &step, const DataMesh &mesh);
 
 } // namespace regather::tg::spmd
