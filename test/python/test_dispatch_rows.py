@@ -16,7 +16,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
 
 import regather  # noqa: E402
-from model_cases import GROUPED  # noqa: E402
+from model_cases import GROUPED, library_model, random_tokens  # noqa: E402
 from regather_tools import run_tool  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 from test_expert_gradients import (RUNS, Case, case, grouped,  # noqa: E402, F401
@@ -50,6 +50,22 @@ def test_equals_one_device(captured: Captured, name: str,  # noqa: F811
                           "--expert-capacity=4")
     assert report["repeated_steps"] == 0
     assert_close(results, captured.whole)
+
+
+def test_narrow_rows_have_the_same_bits(tmp_path: Path) -> None:
+    """Rows of bf16 that are multiplied in f32 are sent as they are before that."""
+    def make() -> tuple:
+        model, _, loss, targets = library_model("deepseek_v3")
+        tokens = random_tokens(8, 6)
+        return (model.to(torch.bfloat16),
+                {"input_ids": tokens, "labels": tokens.roll(1, 1)}, loss, targets)
+    captured = Captured(make, tmp_path)
+    _, gathered = run(captured, "--mesh=ep:4")
+    report, sent = run(captured, "--mesh=ep:4", "--expert-capacity=4")
+    assert report["repeated_steps"] == 0
+    assert torch.equal(sent["loss"], gathered["loss"])
+    # Sums over rows are rounded to bf16 in another order.
+    assert_close(sent, gathered, tolerance=2e-2)
 
 
 def without_choice(captured: Captured, file: Path) -> Path:
