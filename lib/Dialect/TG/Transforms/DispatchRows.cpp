@@ -109,8 +109,8 @@ static void eraseUnread(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     auto wait = dyn_cast<WaitOp>(op);
     Operation *collective = wait ? wait.getFuture().getDefiningOp() : &op;
-    bool isUnread = isa_and_nonnull<AllGatherOp, AllToAllOp>(collective) &&
-                    op.use_empty();
+    bool isUnread =
+        isa_and_nonnull<AllGatherOp, AllToAllOp>(collective) && op.use_empty();
     if (isUnread || isOpTriviallyDead(&op))
       op.erase();
   }

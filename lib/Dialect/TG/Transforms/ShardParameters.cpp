@@ -81,9 +81,9 @@ struct ShardParameters
       return signalPassFailure();
     if (!*entry || !hasParameters(*entry))
       return;
-    FailureOr<DataMesh> dataMesh = readDataMesh(
-        module,
-        {mesh, meshName, shardAxis, replicateAxis, modelAxes, copyAxes});
+    FailureOr<DataMesh> dataMesh =
+        readDataMesh(module, {mesh, meshName, shardAxis, replicateAxis,
+                              modelAxes, copyAxes});
     if (failed(dataMesh) || failed(checkNameIsFree(module, *dataMesh)))
       return signalPassFailure();
     rewriteCounts(entry->getBody().front());
