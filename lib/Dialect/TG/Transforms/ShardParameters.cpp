@@ -127,6 +127,10 @@ private:
         llvm::count_if(step->parameters, [](const Parameter &parameter) {
           return parameter.sharded;
         });
+    numCopiesSharded +=
+        llvm::count_if(step->parameters, [](const Parameter &parameter) {
+          return parameter.over == Group::Wide;
+        });
     numUnits += found->size();
     numFlatBuffers += buffers->size();
     numCollectives += sharder.getNumCollectives();

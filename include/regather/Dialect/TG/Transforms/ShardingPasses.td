@@ -288,6 +288,8 @@ def ShardParametersPass : Pass<"tg-shard-parameters", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"numParametersSharded", "num-parameters-sharded",
               "Number of parameters sharded">,
+    Statistic<"numCopiesSharded", "num-copies-sharded",
+              "Number of parameters sharded over 'copy-axes', too">,
     Statistic<"numUnits", "num-units", "Number of units">,
     Statistic<"numFlatBuffers", "num-flat-buffers", "Number of flat buffers">,
     Statistic<"numCollectives", "num-collectives",
@@ -305,9 +307,10 @@ def DispatchRowsPass : Pass<"tg-dispatch-rows", "::mlir::ModuleOp"> {
     Where ranks sort the rows of their own batch by expert and gather the
     matrices of all experts, turns this around: rows are sent to the ranks that
     have their expert, in one `tg.all_to_all`, multiplied there, and sent back
-    in another. What is done to each row in between is done there, too. The
-    gradients of matrices are then whole sums, which are not reduced any more.
-    A rank sorts what it receives by expert, all in static shapes.
+    in another. What is done to each row in between is done there, too, or by
+    the rank that the row comes from, where less is sent for it. The gradients of
+    matrices are then whole sums, which are not reduced any more. A rank sorts
+    what it receives by expert, all in static shapes.
 
     One rank has room for `capacity` times as many rows of another as it would
     get if all experts got equally many. So no row is dropped: the step has one
