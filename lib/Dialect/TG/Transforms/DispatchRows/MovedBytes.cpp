@@ -15,6 +15,9 @@
 
 #include "../ShardParameters/Segments.h"
 #include "DispatchedRegion.h"
+#include "NarrowRows.h"
+
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace regather::tg;
@@ -37,6 +40,8 @@ public:
 private:
   /// Longer chains do real work. The bound keeps the search constant.
   static constexpr unsigned maxDepth = 4;
+  /// More than all bytes of a step: for what cannot be sent.
+  static constexpr int64_t never = std::numeric_limits<int64_t>::max() / 4;
 
   /// The least bytes for `value`, and whether it is computed again for them.
   std::pair<int64_t, bool> count(Value value, unsigned depth) const;
@@ -50,7 +55,9 @@ private:
 std::pair<int64_t, bool> MovedBytes::count(Value value, unsigned depth) const {
   if (isThere(value))
     return {0, false};
-  int64_t bytes = getTensorBytes(value.getType());
+  int64_t bytes = canTravel(getElementTypeOrSelf(value.getType()))
+                      ? getTensorBytes(value.getType())
+                      : never;
   Operation *op = value.getDefiningOp();
   const SortedOp *planned = op && depth ? rows.find(op) : nullptr;
   if (!planned || planned->sort != sort || !isRowByRow(*planned))
@@ -59,7 +66,7 @@ std::pair<int64_t, bool> MovedBytes::count(Value value, unsigned depth) const {
   for (auto [operand, form] :
        llvm::zip_equal(op->getOperands(), planned->operands))
     if (form.kind == Kind::Rows)
-      again += count(operand, depth - 1).first;
+      again = std::min(never, again + count(operand, depth - 1).first);
   // What views of one value are made of is moved once.
   bool isLess = again < bytes || (again == bytes && movesElements(op));
   return {std::min(again, bytes), isLess};

@@ -18,6 +18,11 @@ using namespace mlir;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
 
+bool regather::tg::spmd::canTravel(Type element) {
+  auto floats = dyn_cast<FloatType>(element);
+  return !floats || floats.getWidth() >= 16;
+}
+
 /// True if a node casts floats to a wider type, which keeps their values.
 static bool isWideningCast(Operation *op) {
   auto node = dyn_cast<NodeOp>(op);
@@ -28,7 +33,7 @@ static bool isWideningCast(Operation *op) {
       dyn_cast<FloatType>(getElementTypeOrSelf(node.getOperand(0).getType()));
   auto to =
       dyn_cast<FloatType>(getElementTypeOrSelf(node.getResult(0).getType()));
-  return from && to && from.getWidth() < to.getWidth() &&
+  return from && to && canTravel(from) && from.getWidth() < to.getWidth() &&
          APFloat::isRepresentableBy(from.getFloatSemantics(),
                                     to.getFloatSemantics());
 }

@@ -22,6 +22,10 @@
 
 namespace regather::tg::spmd {
 
+/// True if ranks can send each other elements of this type: floats of eight
+/// bits exist within kernels alone.
+bool canTravel(mlir::Type element);
+
 /// The same elements as those of `wide` in the narrower type of floats that
 /// they are cast from, made at the current place; null if they are no such
 /// casts.
