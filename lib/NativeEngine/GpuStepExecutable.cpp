@@ -49,10 +49,12 @@ Result<std::vector<uint64_t>> GpuStepExecutable::findAddresses() const {
       continue;
     const StepValue &other = owner->arguments[found->second];
     if (argument.elementType != other.elementType ||
-        argument.localShape != other.localShape)
+        argument.localShape != other.localShape ||
+        getProgram().arguments[i].on_host !=
+            owner->getProgram().arguments[found->second].on_host)
       return Failure("'" + argument.name +
                      "' cannot lie in the memory of the other step, where its "
-                     "type or its shape differs");
+                     "type, its shape or its place differs");
     addresses[i] = rg_gpu_executor_argument_address(owner->executor, /*rank=*/0,
                                                     found->second);
   }

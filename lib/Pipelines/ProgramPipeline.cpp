@@ -16,6 +16,14 @@ using namespace regather;
 
 void regather::buildKernelPipeline(OpPassManager &pm,
                                    const ProgramOptions &options) {
+  // What is kept on the host between steps, which decides how updates are cut.
+  if (options.states.states != "none") {
+    tg::OffloadStatesPassOptions states = options.states;
+    if (states.cluster.empty())
+      states.cluster = tg::OffloadStatesPassOptions().cluster;
+    pm.addPass(tg::createOffloadStatesPass(states));
+  }
+
   // What is computed together.
   pm.addPass(tg::createFormKernelsPass(options.kernels));
 

@@ -87,6 +87,46 @@ static Failure readChunks(Choice<ChunkRowsPassOptions> &chunk, StringRef text,
       .read(text.drop_front(StringRef("auto").size()).trim(), origin);
 }
 
+/// The options of tg-offload-states are named among those of tg-offload, of
+/// which the cluster is that of both. `states` alone means all of them.
+static Failure readOffload(StepOptions &options, StringRef text,
+                           StringRef origin) {
+  options.states = getTimedDefaults<OffloadStatesPassOptions>();
+  PassOptionFields states(options.states);
+  OffloadPassOptions values = getTimedDefaults<OffloadPassOptions>();
+  PassOptionFields fields(values);
+  std::string rest;
+  auto keep = [&](const PassOptionValue &option) {
+    bool isList = StringRef(option.value).contains(' ');
+    rest += (rest.empty() ? "" : " ") + option.name;
+    if (!option.value.empty())
+      rest += "=" + (isList ? "{" + option.value + "}" : option.value);
+  };
+  for (PassOptionValue option : splitPassOptions(text)) {
+    if (option.name == "states" && option.value.empty())
+      option.value = "all";
+    if (!states.find(option.name)) {
+      keep(option);
+      continue;
+    }
+    if (option.name == "states" && !readStateBytes(option.value))
+      return Failure((origin +
+                      " expects none, all or a number of bytes for "
+                      "\"states\", got \"" +
+                      option.value + "\"")
+                         .str());
+    if (Failure failure = states.set(option, origin))
+      return failure;
+    if (fields.find(option.name))
+      keep(option);
+  }
+  if (rest == "none" && text != "none")
+    return Failure((origin + " expects no options beside none").str());
+  if (rest.empty())
+    rest = fields.getFields().front().print();
+  return readChoice(options.offload, values, rest, origin, {"none"});
+}
+
 /// What is neither a mode nor an option is a plan.
 static Failure readBuckets(Choice<BucketCollectivesPassOptions> &bucket,
                            StringRef text, StringRef origin) {
@@ -180,8 +220,7 @@ Failure regather::setStepOption(StepOptions &options, StringRef name,
   if (name == "expert-capacity")
     return readChoice(options.dispatch, {}, text, origin, {"a number", "none"});
   if (name == "offload")
-    return readChoice(options.offload, getTimedDefaults<OffloadPassOptions>(),
-                      text, origin, {"none"});
+    return readOffload(options, text, origin);
   if (name == "bucket")
     return readBuckets(options.bucket, text, origin);
   if (name == "schedule")
@@ -222,6 +261,19 @@ static std::string printChoice(const Choice<OptionsT> &choice,
   llvm_unreachable("unknown decision");
 }
 
+static std::string printOffload(const StepOptions &options) {
+  std::string text =
+      printChoice(options.offload, getTimedDefaults<OffloadPassOptions>());
+  if (!options.offload.isWanted())
+    return text;
+  // Said already.
+  OffloadStatesPassOptions states = options.states;
+  states.cluster.clear();
+  std::string others =
+      printPassOptions(states, getTimedDefaults<OffloadStatesPassOptions>());
+  return others.empty() ? text : text + " " + others;
+}
+
 static std::string printChunks(const Choice<ChunkRowsPassOptions> &chunk) {
   std::string text = printChoice(chunk);
   if (chunk.isWanted() && chunk.options.chunks == 0)
@@ -247,7 +299,7 @@ std::string regather::printStepOption(const StepOptions &options,
   if (name == "expert-capacity")
     return printChoice(options.dispatch);
   if (name == "offload")
-    return printChoice(options.offload, getTimedDefaults<OffloadPassOptions>());
+    return printOffload(options);
   if (name == "bucket" && options.bucket.isWanted() &&
       options.bucket.options.mode == BucketMode::Plan)
     return options.bucket.options.plan;
@@ -291,6 +343,7 @@ static bool visitPass(StepOptions &options, StringRef pass,
   visit(options.recompute.options);
   visitOptional(options.optimizer);
   visit(options.offload.options);
+  visit(options.states);
   visit(options.bucket.options);
   visit(options.schedule.options);
   visit(options.verify);
@@ -315,6 +368,8 @@ static void decideBy(StepOptions &options, StringRef pass, StringRef option) {
     options.chunk.decision = PassDecision::Yes;
   if (pass == "tg-dispatch-rows")
     options.dispatch.decision = PassDecision::Yes;
+  if (pass == "tg-offload-states" && option == "states")
+    options.offload.decision = PassDecision::Yes;
   decide(options.fuseAttention);
   decide(options.reshard);
   decide(options.recompute);
@@ -333,6 +388,7 @@ static SmallVector<StringRef> listAllPasses() {
   options.fuseAttention.decision = PassDecision::Yes;
   options.chunk.decision = PassDecision::Yes;
   options.dispatch.decision = PassDecision::Yes;
+  options.states.states = "all";
   SmallVector<StringRef> names = listPasses(options, StepStage::Program);
   options.recompute.decision = PassDecision::Yes;
   for (StringRef name : listPasses(options, StepStage::Program))

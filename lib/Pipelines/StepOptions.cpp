@@ -26,6 +26,7 @@ StepOptions::StepOptions() {
   bucket.options.cluster.clear();
   schedule.options.cluster.clear();
   offload.options.cluster.clear();
+  states.cluster.clear();
 }
 
 ProgramOptions StepOptions::getProgram() const {
@@ -33,8 +34,11 @@ ProgramOptions StepOptions::getProgram() const {
   if (schedulesKernels && schedule.isWanted())
     options.schedule = schedule.options;
   options.offload = offload.options;
-  if (offload.decision == PassDecision::No)
+  options.states = states;
+  if (offload.decision == PassDecision::No) {
     options.offload.reset();
+    options.states = {};
+  }
   return options;
 }
 
@@ -126,6 +130,8 @@ StepOptions regather::completeOptions(StepOptions options,
     options.bucket.options.cluster = options.cluster;
   if (options.offload.options.cluster.empty())
     options.offload.options.cluster = options.cluster;
+  if (options.states.cluster.empty())
+    options.states.cluster = options.cluster;
   if (options.schedule.options.cluster.empty())
     options.schedule.options.cluster = options.cluster;
   if (options.overlapsGroups &&

@@ -189,6 +189,7 @@ rg_value ProgramTranslator::describe(StringRef name, Type type, bool donated) {
   value.rank = static_cast<int32_t>(buffer.getRank());
   value.shape = save(buffer.getShape());
   value.donated = donated;
+  value.on_host = exec::isHostBuffer(type);
   return value;
 }
 

@@ -43,6 +43,10 @@ static void writePeaks(llvm::raw_ostream &os, const MemoryCurve &before,
     os << llvm::formatv("<p class=\"quiet\">Between forward and backward, {0} "
                         "lie in memory of the host.</p>\n",
                         formatBytes(after.hostBytes));
+  if (after.hostArgumentBytes > 0)
+    os << llvm::formatv("<p class=\"quiet\">Between steps, {0} of the "
+                        "optimizer's states lie in memory of the host.</p>\n",
+                        formatBytes(after.hostArgumentBytes));
 }
 
 static constexpr Column kBufferColumns[] = {{"written by", ColumnKind::Code},

@@ -110,6 +110,10 @@ static void writeMemory(OStream &json, const MemoryCurve &curve) {
     json.attribute("peak_bytes", curve.getPeakBytes());
     json.attribute("peak_instruction", curve.peak);
     json.attribute("argument_bytes", curve.argumentBytes);
+    if (curve.hostBytes + curve.hostArgumentBytes > 0) {
+      json.attribute("host_bytes", curve.hostBytes);
+      json.attribute("host_argument_bytes", curve.hostArgumentBytes);
+    }
     json.attribute("arena_bytes", curve.arenaBytes);
     json.attributeArray("phases", [&] {
       for (const PhaseSpan &phase : curve.phases)

@@ -30,8 +30,9 @@ struct MemoryChoice {
   /// Everything else: what the plan of the arena says, with all that lies
   /// between tensors.
   int64_t arenaBytes = 0;
-  /// The arena in memory of the host, which is no part of the limit.
-  int64_t hostBytes = 0;
+  /// The arena in memory of the host, and states of the optimizer there, which
+  /// are no part of the limit. The states alone.
+  int64_t hostBytes = 0, hostStateBytes = 0;
   /// Simulated, by kernels and with the schedule that the step gets.
   double seconds = 0;
 

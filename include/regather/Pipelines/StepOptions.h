@@ -52,6 +52,8 @@ struct ProgramOptions {
   /// Absent: marks to offload are not followed. An empty cluster stands for the
   /// default of the pass.
   std::optional<tg::OffloadPassOptions> offload;
+  /// No states by default.
+  tg::OffloadStatesPassOptions states;
   /// Of the kernels. By default they stay in their order.
   tg::SchedulePassOptions schedule;
   ConvertTGToExecPassOptions toExec;
@@ -102,6 +104,8 @@ struct StepOptions {
   Choice<tg::PartitionPassOptions> recompute;
   /// Of kernels. What is open follows marks.
   Choice<tg::OffloadPassOptions> offload;
+  /// Of the step before it has kernels; not done if `offload` is not.
+  tg::OffloadStatesPassOptions states;
   std::optional<tg::AppendOptimizerPassOptions> optimizer;
   /// An empty cluster stands for the one above.
   Choice<tg::BucketCollectivesPassOptions> bucket;

@@ -122,8 +122,9 @@ struct MemoryCurve {
   int64_t argumentBytes = 0;
   /// The arena as it is planned.
   int64_t arenaBytes = 0;
-  /// The same in memory of the host.
-  int64_t hostBytes = 0;
+  /// The same in memory of the host. Arguments there, which are none of the
+  /// above.
+  int64_t hostBytes = 0, hostArgumentBytes = 0;
   /// Where most bytes are in use, and the largest buffers there.
   uint64_t peak = 0;
   std::vector<LiveBuffer> largest;

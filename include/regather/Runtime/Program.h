@@ -72,7 +72,8 @@ typedef struct rg_value {
   const int64_t *shape; /**< on one rank */
   /** Of an argument: nonzero if the step may write to it. */
   int32_t donated;
-  int32_t reserved; /**< zero, as all fields of this name */
+  /** Nonzero if it lies in memory of the host, where only copies touch it. */
+  int32_t on_host;
   /** Of a result: where it lies when the step has ended. */
   rg_slice slice;
 } rg_value;
@@ -108,7 +109,7 @@ typedef struct rg_kernel {
  *  sum in which the rank itself is a member; the last axis runs fastest. */
 typedef struct rg_axes {
   int32_t count;
-  int32_t reserved;
+  int32_t reserved; /**< zero, as all fields of this name */
   const int64_t *sizes;
   const int64_t *strides; /**< in ranks */
 } rg_axes;
@@ -144,7 +145,8 @@ typedef enum rg_opcode {
    *  not recorded yet has nothing to wait for. */
   RG_OP_WAIT,
   /** Copies the second slice to the first, of as many bytes. Copies between
-   *  device and host have streams of their own. */
+   *  device and host have streams of their own, on which one runs after the
+   *  other. */
   RG_OP_COPY,
   /** Writes the second slice, one element, all over the first. */
   RG_OP_FILL,
@@ -232,6 +234,14 @@ typedef struct rg_program {
 /** Bytes of an argument or a result on one rank; -1 if no memory can hold
  *  them. */
 RG_EXPORT int64_t rg_value_bytes(const rg_value *value);
+
+/** Nonzero if a slice of the program lies in memory of the host. */
+RG_EXPORT int32_t rg_slice_on_host(const rg_program *program,
+                                   const rg_slice *slice);
+
+/** Bytes of the arguments of one rank that lie on its device, or on its host;
+ *  -1 if no memory can hold them. */
+RG_EXPORT int64_t rg_argument_bytes(const rg_program *program, int32_t on_host);
 
 #ifdef __cplusplus
 }

@@ -189,20 +189,10 @@ void StepLowering::lowerHostCopy(tg::HostCopyOpInterface op) {
   unsigned stream = op.isToHost() ? toHostStream : fromHostStream;
   tg::WaitOp wait = tg::getFutureWait(op.getFuture());
   SmallVector<Value> outputs;
-  for (auto [i, input] : llvm::enumerate(op.getInputs())) {
-    auto source = cast<MemRefType>(getBuffer(input).getType());
-    if (op.isToHost()) {
-      auto type =
-          MemRefType::get(source.getShape(), source.getElementType(),
-                          AffineMap(), tg::HostAttr::get(builder.getContext()));
-      outputs.push_back(exec::HostSliceOp::create(builder, loc, type,
-                                                  /*offset=*/nullptr));
-    } else if (wait) {
-      outputs.push_back(createDestination(wait.getTensors()[i]));
-    } else {
-      outputs.push_back(createSlice(
-          MemRefType::get(source.getShape(), source.getElementType()), loc));
-    }
+  for (unsigned i = 0, e = op.getInputs().size(); i != e; ++i) {
+    Type type = op.getFuture().getType().getTensors()[i];
+    outputs.push_back(wait ? createDestination(wait.getTensors()[i])
+                           : createSlice(getPlacedBufferType(type), loc));
   }
   order.beginCollective(builder, loc, stream);
   for (auto [input, output] : llvm::zip_equal(op.getInputs(), outputs)) {

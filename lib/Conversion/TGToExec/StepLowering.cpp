@@ -51,7 +51,7 @@ StepLowering::StepLowering(func::FuncOp func, unsigned maxCommStreams)
 exec::ProgramOp StepLowering::run() {
   auto getTypes = [](TypeRange types) {
     return llvm::map_to_vector(
-        types, [](Type type) -> Type { return getBufferType(type); });
+        types, [](Type type) -> Type { return getPlacedBufferType(type); });
   };
   program = exec::ProgramOp::create(
       builder, func.getLoc(), func.getSymNameAttr(),
@@ -67,8 +67,8 @@ exec::ProgramOp StepLowering::run() {
   Block &body = program.getBody().emplaceBlock();
   builder.setInsertionPointToEnd(&body);
   for (BlockArgument argument : func.getArguments()) {
-    buffers[argument] =
-        body.addArgument(getBufferType(argument.getType()), argument.getLoc());
+    buffers[argument] = body.addArgument(
+        getPlacedBufferType(argument.getType()), argument.getLoc());
     rootNumbers[argument] = rootNumbers.size();
   }
   lowerBlock(func.front());
@@ -143,6 +143,8 @@ SmallVector<Value> StepLowering::getBuffers(ValueRange values) {
 }
 
 Value StepLowering::createSlice(Type type, Location loc) {
+  if (exec::isHostBuffer(type))
+    return exec::HostSliceOp::create(builder, loc, type, /*offset=*/nullptr);
   return exec::SliceOp::create(builder, loc, type, /*offset=*/nullptr);
 }
 
@@ -154,7 +156,7 @@ Value StepLowering::createView(Value source, int64_t offset, Type type,
 }
 
 Value StepLowering::createDestination(Value value) {
-  Type type = getBufferType(value.getType());
+  Type type = getPlacedBufferType(value.getType());
   Location loc = value.getLoc();
   Value buffer;
   if (auto it = flatPlaces.find(value); it != flatPlaces.end()) {
@@ -213,12 +215,13 @@ Value StepLowering::skipReshapes(Value value) {
 
 /// True if the operation can write its result anywhere. Collectives cannot: all
 /// parts of a flat buffer are written on stream 0, and a collective would have
-/// to wait for the first of them.
+/// to wait for the first of them. Parts of one on the host are all written on
+/// the stream that copies there.
 static bool hasFreeDestination(Value value, Block &block) {
   Operation *def = value.getDefiningOp();
   if (!def || def->getBlock() != &block)
     return false;
-  return isa<tg::LaunchOp, tg::FlattenOp>(def);
+  return isa<tg::LaunchOp, tg::FlattenOp>(def) || tg::isOnHost(value.getType());
 }
 
 /// Decides which values are computed in their places in flat tensors.
@@ -268,8 +271,9 @@ void StepLowering::lowerUnflatten(tg::UnflattenOp op) {
       exec::getElementBytes(op.getFlat().getType().getElementType());
   for (auto [tensor, offset] :
        llvm::zip_equal(op.getTensors(), op.getOffsets()))
-    buffers[tensor] = createView(flat, offset * bytes,
-                                 getBufferType(tensor.getType()), op.getLoc());
+    buffers[tensor] =
+        createView(flat, offset * bytes, getPlacedBufferType(tensor.getType()),
+                   op.getLoc());
 }
 
 //===----------------------------------------------------------------------===//

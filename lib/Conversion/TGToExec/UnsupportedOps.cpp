@@ -31,6 +31,17 @@ MemRefType regather::getBufferType(Type type) {
   return isKnown ? buffer : nullptr;
 }
 
+MemRefType regather::getPlacedBufferType(Type type) {
+  if (!tg::isOnHost(type))
+    return getBufferType(type);
+  MemRefType buffer =
+      getBufferType(tg::getDeviceType(cast<RankedTensorType>(type)));
+  return buffer ? MemRefType::get(buffer.getShape(), buffer.getElementType(),
+                                  MemRefLayoutAttrInterface(),
+                                  tg::HostAttr::get(type.getContext()))
+                : nullptr;
+}
+
 void UnsupportedOps::add(const Twine &what, Location loc) {
   ++found.try_emplace(what.str(), loc, 0).first->second.second;
 }
@@ -54,10 +65,12 @@ void UnsupportedOps::addOp(Operation *op) {
 
 void UnsupportedOps::checkType(Value value) {
   Type type = value.getType();
-  // What has been copied to the host has a buffer there.
-  if (tg::isOnHost(type) && value.getDefiningOp<tg::WaitOp>())
-    type = tg::getDeviceType(cast<RankedTensorType>(type));
-  if (getBufferType(type))
+  // What enters on the host or has been copied there has a buffer there, and so
+  // have its parts and what it is a part of.
+  Operation *def = value.getDefiningOp();
+  if (!def || isa<tg::WaitOp, tg::FlattenOp, tg::UnflattenOp>(def)
+          ? getPlacedBufferType(type)
+          : getBufferType(type))
     return;
   if (!state)
     state.emplace(func);

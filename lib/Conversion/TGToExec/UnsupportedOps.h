@@ -43,6 +43,9 @@ private:
 /// elements that no engine computes with.
 mlir::MemRefType getBufferType(mlir::Type type);
 
+/// The same, also for tensors that lie on the host.
+mlir::MemRefType getPlacedBufferType(mlir::Type type);
+
 } // namespace regather
 
 #endif // REGATHER_LIB_CONVERSION_TGTOEXEC_UNSUPPORTEDOPS_H

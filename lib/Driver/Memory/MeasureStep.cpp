@@ -99,6 +99,17 @@ planMemoryOf(OwningOpRef<ModuleOp> &module, const AnalyzedStep &step,
   return std::move(simulation.module);
 }
 
+/// What states of the optimizer take, wherever they lie.
+static int64_t countStateBytes(func::FuncOp entry) {
+  int64_t bytes = 0;
+  for (BlockArgument argument : entry.getArguments())
+    if (auto role = entry.getArgAttrOfType<tg::RoleAttr>(
+            argument.getArgNumber(), tg::kRoleAttrName);
+        role && role.getKind() == tg::RoleKind::OptimizerState)
+      bytes += tg::getTensorBytes(TypeRange(argument.getType()));
+  return bytes;
+}
+
 const ShardedStep *StepMeasurer::getSharded(const StepOptions &options) {
   std::lock_guard<std::mutex> lock(mutex);
   std::string chunk = printStepOption(options, "chunk");
@@ -127,6 +138,7 @@ FailureOr<MeasuredStep> StepMeasurer::measure(const StepOptions &options) {
   MeasuredStep measured;
   describe(prepared->options, options, measured.choice);
   measured.savedBytes = countBoundary(*copy).savedBytes;
+  measured.stateBytes = countStateBytes(prepared->step.entry);
   ProgramOptions program = prepared->options.getProgram();
   FailureOr<StepSimulation> simulation =
       simulateOnly(copy, prepared->step, model, program);
@@ -144,7 +156,8 @@ FailureOr<MeasuredStep> StepMeasurer::measure(const StepOptions &options) {
     return failure();
   measured.choice.argumentBytes = memory->argumentBytes;
   measured.choice.arenaBytes = memory->arenaBytes;
-  measured.choice.hostBytes = memory->hostBytes;
+  measured.choice.hostBytes = memory->hostBytes + memory->hostArgumentBytes;
+  measured.choice.hostStateBytes = memory->hostArgumentBytes;
   measured.largest = std::move(memory->largest);
   return measured;
 }

@@ -25,6 +25,8 @@ struct MeasuredStep {
   double boundSeconds = 0;
   /// What lives on from forward to backward.
   int64_t savedBytes = 0;
+  /// Of the states of the optimizer on one rank, wherever they lie.
+  int64_t stateBytes = 0;
   /// The largest tensors at the peak of the arena.
   std::vector<report::LiveBuffer> largest;
   /// The captured batch became that of each rank.

@@ -101,6 +101,7 @@ static void writeChoice(llvm::json::OStream &json, const MemoryChoice &choice) {
   json.attribute("argument_bytes", choice.argumentBytes);
   json.attribute("arena_bytes", choice.arenaBytes);
   json.attribute("host_bytes", choice.hostBytes);
+  json.attribute("host_state_bytes", choice.hostStateBytes);
   json.attribute("seconds", choice.seconds);
 }
 

@@ -104,12 +104,18 @@ private:
                   unsigned numBudgets, Tries &tries);
   void tryOffloads(const StepOptions &options, const MeasuredStep &measured,
                    Tries &tries);
+  void findEnough(
+      int64_t low, int64_t high, int64_t lowBytes, int64_t highBytes,
+      llvm::function_ref<FailureOr<MeasuredStep>(int64_t)> measure) const;
   void tryBudgetsWithHost(const StepOptions &options,
                           const MeasuredStep &measured, Tries &tries);
   LogicalResult tryNothingTwice(Tries &tries);
   FailureOr<MeasuredStep> tryChunks(const MeasuredStep &first, Tries &tries);
   void trySumsInBlocks();
   void tryGathersAgain(const MeasuredStep &first, Tries &tries);
+  void tryStates(const MeasuredStep &first, Tries &tries);
+  FailureOr<MeasuredStep> tryAllStates(Tries &tries);
+  bool useStates(MeasuredStep &first);
   void tryMoreRoom();
   void tryLessRoom();
   unsigned findLeast() const;
@@ -123,6 +129,8 @@ private:
   StepMeasurer measurer;
   bool mayRecompute, mayApplyPolicy, mayChunk, mayReshard, mayOffload, mayOrder;
   bool takesFirst = false;
+  /// All that is tried has the states of the optimizer on the host.
+  bool keepsStates = false;
   StepMemoryPlan plan;
   /// By choice.
   std::vector<StepOptions> options;
@@ -166,6 +174,7 @@ static void loadPassDialects(MLIRContext *context) {
   all.shard.mesh = {"dp:2", "tp:2"};
   all.policy.emplace();
   all.optimizer.emplace();
+  all.states.states = "all";
   for (PassDecision recompute : {PassDecision::Yes, PassDecision::No}) {
     all.recompute.decision = recompute;
     all.chunk.decision = all.reshard.decision = all.bucket.decision =
@@ -223,8 +232,19 @@ void MemorySearch::tryOffloads(const StepOptions &decided,
   if (failed(all) || !fits(*all))
     return;
   away.offload.options.mode = OffloadMode::Bytes;
-  int64_t low = 0, high = all->choice.hostBytes;
-  int64_t lowBytes = most.choice.getBytes(), highBytes = all->choice.getBytes();
+  findEnough(0, all->choice.hostBytes - all->choice.hostStateBytes,
+             most.choice.getBytes(), all->choice.getBytes(),
+             [&](int64_t bytes) {
+               away.offload.options.bytes = bytes;
+               return tryDecisions(away, tries);
+             });
+}
+
+/// Looks for the fewest bytes on the host that are enough: with `low` of them,
+/// the step takes `lowBytes`, too many, and with `high` of them `highBytes`.
+void MemorySearch::findEnough(
+    int64_t low, int64_t high, int64_t lowBytes, int64_t highBytes,
+    llvm::function_ref<FailureOr<MeasuredStep>(int64_t)> measureWith) const {
   for (unsigned i = 0; i < kNumOffloads && high - low > 1; ++i) {
     if (static_cast<double>(highBytes) >=
         kFullPart * static_cast<double>(plan.limit))
@@ -236,8 +256,7 @@ void MemorySearch::tryOffloads(const StepOptions &decided,
     int64_t bytes = std::clamp(
         low + static_cast<int64_t>(part * static_cast<double>(high - low)),
         low + 1, high - 1);
-    away.offload.options.bytes = bytes;
-    FailureOr<MeasuredStep> measured = tryDecisions(away, tries);
+    FailureOr<MeasuredStep> measured = measureWith(bytes);
     if (failed(measured))
       return;
     bool isEnough = fits(*measured);
@@ -405,6 +424,61 @@ void MemorySearch::tryGathersAgain(const MeasuredStep &first, Tries &tries) {
   tryAll(again, *measured, PolicyPlan::Full, kNumBudgetsAgain, tries);
 }
 
+/// The step as it is given, with all states of the optimizer on the host. Fails
+/// if that helps nothing.
+FailureOr<MeasuredStep> MemorySearch::tryAllStates(Tries &tries) {
+  StepOptions away = given;
+  away.offload.decision = PassDecision::Yes;
+  away.states.states = "all";
+  FailureOr<MeasuredStep> all = tryDecisions(away, tries);
+  if (failed(all) || all->choice.hostStateBytes == 0)
+    return failure();
+  return all;
+}
+
+/// What states take on the device is free for all that lives on from forward
+/// to backward; copies of them take the link to the host while backward, or the
+/// optimizer, computes.
+void MemorySearch::tryStates(const MeasuredStep &first, Tries &tries) {
+  if (!mayOffload || keepsStates || first.stateBytes == 0)
+    return;
+  FailureOr<MeasuredStep> all = tryAllStates(tries);
+  if (failed(all))
+    return;
+  StepOptions away = tries.back().options;
+  if (!fits(*all)) {
+    if (mayRecompute)
+      tryBudgets(away, *all, kNumBudgetsAgain, tries);
+    return;
+  }
+  int64_t low = 0, high = all->choice.hostStateBytes;
+  int64_t lowBytes = first.choice.getBytes(),
+          highBytes = all->choice.getBytes();
+  findEnough(low, high, lowBytes, highBytes, [&](int64_t bytes) {
+    away.states.states = std::to_string(bytes);
+    return tryDecisions(away, tries);
+  });
+}
+
+/// Lets all that is tried from now on have the states of the optimizer on the
+/// host, if that can be enough for the least that was found; `first` is the
+/// step as it is given then.
+bool MemorySearch::useStates(MeasuredStep &first) {
+  if (!mayOffload || keepsStates ||
+      plan.choices[findLeast()].getBytes() - first.stateBytes > plan.limit)
+    return false;
+  Tries tries;
+  FailureOr<MeasuredStep> all = tryAllStates(tries);
+  keep(std::move(tries));
+  if (failed(all))
+    return false;
+  given.states = options.back().states;
+  given.offload = options.back().offload;
+  keepsStates = true;
+  first = *all;
+  return true;
+}
+
 /// Schedules keep to little more than what the step takes in its order. Where
 /// the limit has more room, copies and gathers of the best step may start
 /// earlier.
@@ -483,9 +557,9 @@ LogicalResult MemorySearch::emitLeast() {
       << "no plan fits in " << plan.limit << " bytes ("
       << formatBytes(plan.limit)
       << ") on each rank: the least that was found is " << choice.getBytes()
-      << " bytes, " << choice.argumentBytes
-      << " of them parameters, optimizer state, batch and results, which no "
-         "decision changes";
+      << " bytes, " << choice.argumentBytes << " of them parameters, "
+      << (choice.hostStateBytes > 0 ? "" : "optimizer state, ")
+      << "batch and results, which no decision changes";
   diag.attachNote() << "with " << choice.describe() << ", of "
                     << plan.choices.size()
                     << (plan.choices.size() == 1 ? " choice" : " choices")
@@ -502,7 +576,7 @@ LogicalResult MemorySearch::emitLeast() {
 /// Everything that makes a step smaller, from the cheapest on.
 void MemorySearch::tryWithoutRoom(const MeasuredStep &first) {
   constexpr PolicyPlan kPolicies[] = {PolicyPlan::Selective, PolicyPlan::Full};
-  Tries asGiven, withHost, again;
+  Tries asGiven, withHost, again, states;
   if (!takesFirst) {
     // The one that takes longest comes first.
     runSideBySide(
@@ -511,8 +585,9 @@ void MemorySearch::tryWithoutRoom(const MeasuredStep &first) {
              tryGathersAgain(first, again);
          },
          [&] { tryAll(given, first, kPolicies, kNumBudgets, asGiven); },
-         [&] { tryBudgetsWithHost(given, first, withHost); }});
-    for (Tries *part : {&asGiven, &withHost, &again})
+         [&] { tryBudgetsWithHost(given, first, withHost); },
+         [&] { tryStates(first, states); }});
+    for (Tries *part : {&asGiven, &withHost, &again, &states})
       keep(std::move(*part));
     return;
   }
@@ -537,8 +612,9 @@ FailureOr<StepMemoryPlan> MemorySearch::run(StepOptions &chosen,
   else if (failed(first = measure(given, tries)))
     return failure();
   keep(std::move(tries));
-  // No decision changes what arguments take.
-  if (first->choice.argumentBytes > plan.limit)
+  // No other decision changes what arguments take.
+  if (first->choice.argumentBytes > plan.limit &&
+      (!useStates(*first) || first->choice.argumentBytes > plan.limit))
     return emitLeast();
   Tries twice, chunks;
   LogicalResult hasTwice = success();
@@ -561,6 +637,8 @@ FailureOr<StepMemoryPlan> MemorySearch::run(StepOptions &chosen,
     first = chunked;
   }
   if (!fits(*first))
+    tryWithoutRoom(*first);
+  if (!findBest() && useStates(*first) && !fits(*first))
     tryWithoutRoom(*first);
   if (!findBest())
     tryLessRoom();

@@ -52,8 +52,14 @@ private:
     return getBufferBytes(
         cast<MemRefType>(accesses.getBuffers()[buffer].getType()));
   }
+  /// Of the device.
   bool isArgument(uint32_t buffer) const {
-    return isa<BlockArgument>(accesses.getBuffers()[buffer]);
+    Value value = accesses.getBuffers()[buffer];
+    return isa<BlockArgument>(value) && !isHostBuffer(value.getType());
+  }
+  bool isHostArgument(uint32_t buffer) const {
+    Value value = accesses.getBuffers()[buffer];
+    return isa<BlockArgument>(value) && isHostBuffer(value.getType());
   }
   /// Null for arguments and for what lies on the host.
   SliceOp getSlice(uint32_t buffer) const {
@@ -280,6 +286,8 @@ FailureOr<report::MemoryCurve> MemoryCollector::collect() {
     addBytes(i, curve);
     if (isArgument(i))
       curve.argumentBytes += getBytes(i);
+    else if (isHostArgument(i))
+      curve.hostArgumentBytes += getBytes(i);
   }
   for (std::vector<int64_t> &bytes : curve.bytes)
     std::partial_sum(bytes.begin(), bytes.end(), bytes.begin());

@@ -167,10 +167,7 @@ Result<bool> CpuEngine::agreeToStop(int64_t /*step*/, bool wants) {
 //===----------------------------------------------------------------------===//
 
 std::optional<int64_t> CpuEngine::getPeakBytes() const {
-  int64_t bytes = program.arena_bytes;
-  for (int64_t i = 0; i < program.argument_count; ++i)
-    bytes += rg_value_bytes(&program.arguments[i]);
-  return bytes;
+  return program.arena_bytes + rg_argument_bytes(&program, /*on_host=*/0);
 }
 
 int32_t CpuEngine::getThreads() const { return rg_executor_threads(executor); }
@@ -190,6 +187,7 @@ std::optional<ArenaReport> CpuEngine::getArena() const {
   report.planned = program.arena_bytes;
   report.lowerBound = program.arena_lower_bound;
   report.plannedOnHost = program.host_arena_bytes;
+  report.argumentsOnHost = rg_argument_bytes(&program, /*on_host=*/1);
   if (int64_t touched = rg_executor_touched_bytes(executor); touched >= 0) {
     report.touched = touched;
     report.touchedOnHost = rg_executor_touched_host_bytes(executor);

@@ -124,6 +124,9 @@ std::optional<ArenaReport> PartitionedEngine::getArena() const {
   if (sum->touched && second->touched)
     *sum->touched += *second->touched;
   sum->plannedOnHost += second->plannedOnHost;
+  // Arguments are those of the whole step; either part has some of them.
+  sum->argumentsOnHost =
+      std::max(sum->argumentsOnHost, second->argumentsOnHost);
   if (sum->touchedOnHost && second->touchedOnHost)
     *sum->touchedOnHost += *second->touchedOnHost;
   return sum;

@@ -119,6 +119,8 @@ std::string regather::formatJson(const RunReport &report) {
       json["arena"]["touched_bytes"] = *arena->touched;
     if (arena->plannedOnHost > 0)
       json["arena"]["host_bytes"] = arena->plannedOnHost;
+    if (arena->argumentsOnHost > 0)
+      json["host_argument_bytes_per_rank"] = arena->argumentsOnHost;
   }
   if (!report.routines.empty())
     json["routines"] = report.routines;
@@ -180,6 +182,9 @@ std::string regather::formatSummary(const RunReport &report) {
     text +=
         "\narena on the host, for each rank: " + group(arena->plannedOnHost) +
         " bytes";
+  if (const auto &arena = report.arena; arena && arena->argumentsOnHost > 0)
+    text += "\nstates of the optimizer on the host, for each rank: " +
+            group(arena->argumentsOnHost) + " bytes";
   for (const std::string &routine : report.routines)
     text += '\n' + routine;
   int64_t ops = 0, bytes = 0;

@@ -70,7 +70,7 @@ MemoryNeed regather::runtime::getMemoryNeed(const rg_gpu_program &gpu,
   MemoryNeed need;
   need.arena = align(program.arena_bytes);
   for (int64_t i = 0; i < program.argument_count; ++i)
-    if (!getGiven(given, i))
+    if (!getGiven(given, i) && !program.arguments[i].on_host)
       need.arguments += align(rg_value_bytes(&program.arguments[i]));
   for (int64_t i = 0; i < program.constant_count; ++i)
     need.constants += align(program.constants[i].bytes);
@@ -129,6 +129,8 @@ DeviceRank::~DeviceRank() {
     driver.cuMemFreeHost(hostValue);
   if (hostArena)
     driver.cuMemFreeHost(hostArena);
+  for (void *memory : hostArguments)
+    driver.cuMemFreeHost(memory);
 }
 
 Failure DeviceRank::createEvent(CuEvent &event, unsigned flags) {
@@ -184,6 +186,34 @@ Failure DeviceRank::createEvents() {
   return failure ? failure : createEvent(end, 0);
 }
 
+Failure DeviceRank::allocateOnHost(int64_t bytes, void *&memory) {
+  return device.check(
+      device.getDriver().cuMemHostAlloc(&memory, size_t(bytes), 0),
+      "cuMemHostAlloc");
+}
+
+/// Those of others lie where they are.
+Failure DeviceRank::allocateArguments(const ArgumentAddresses &given) {
+  CuAddress next = argumentMemory.getAddress();
+  for (int64_t i = 0; i < program.argument_count; ++i) {
+    int64_t bytes = rg_value_bytes(&program.arguments[i]);
+    if (CuAddress address = getGiven(given, i)) {
+      arguments.push_back(address);
+    } else if (program.arguments[i].on_host) {
+      void *memory = nullptr;
+      if (Failure failure =
+              allocateOnHost(std::max<int64_t>(bytes, 1), memory))
+        return failure;
+      hostArguments.push_back(memory);
+      arguments.push_back(CuAddress(reinterpret_cast<uintptr_t>(memory)));
+    } else {
+      arguments.push_back(next);
+      next += CuAddress(align(bytes));
+    }
+  }
+  return Failure();
+}
+
 Failure DeviceRank::allocate(const MemoryNeed &need,
                              const ArgumentAddresses &given,
                              DeviceCommunicator &communicator) {
@@ -192,25 +222,15 @@ Failure DeviceRank::allocate(const MemoryNeed &need,
     return allocated.getFailure();
   arena = *allocated;
   if (program.host_arena_bytes > 0)
-    if (Failure failure =
-            device.check(device.getDriver().cuMemHostAlloc(
-                             &hostArena, size_t(program.host_arena_bytes), 0),
-                         "cuMemHostAlloc"))
+    if (Failure failure = allocateOnHost(program.host_arena_bytes, hostArena))
       return failure;
   if (Failure failure = argumentMemory.allocate(device, need.arguments))
     return failure;
   if (Failure failure = scratchMemory.allocate(device, need.scratch))
     return failure;
-  CuAddress next = argumentMemory.getAddress();
-  for (int64_t i = 0; i < program.argument_count; ++i) {
-    if (CuAddress address = getGiven(given, i)) {
-      arguments.push_back(address);
-      continue;
-    }
-    arguments.push_back(next);
-    next += CuAddress(align(rg_value_bytes(&program.arguments[i])));
-  }
-  next = scratchMemory.getAddress();
+  if (Failure failure = allocateArguments(given))
+    return failure;
+  CuAddress next = scratchMemory.getAddress();
   for (bool isComputing : findComputing(program)) {
     scratch.push_back(isComputing ? next : 0);
     next += isComputing ? CuAddress(need.scratchPerStream) : 0;

@@ -101,6 +101,8 @@ private:
   Failure createEvents();
   Failure allocate(const MemoryNeed &need, const ArgumentAddresses &given,
                    DeviceCommunicator &communicator);
+  Failure allocateOnHost(int64_t bytes, void *&memory);
+  Failure allocateArguments(const ArgumentAddresses &given);
   Failure createEvent(CuEvent &event, unsigned flags);
   Failure record(CuEvent event, int32_t stream);
   /// Lets a stream wait for the joint of another.
@@ -119,8 +121,10 @@ private:
   std::vector<CuEvent> joints;
   CuEvent begin = nullptr, end = nullptr;
   uint64_t *hostValue = nullptr;
-  /// The arena of the host; null if there is none.
+  /// The arena of the host; null if there is none. Memory of arguments that lie
+  /// there.
   void *hostArena = nullptr;
+  std::vector<void *> hostArguments;
 };
 
 } // namespace regather::runtime

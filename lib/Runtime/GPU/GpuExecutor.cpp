@@ -33,6 +33,11 @@ Failure GpuExecutor::synchronize(int32_t rank) {
                       "cuStreamSynchronize");
 }
 
+/// The pinned memory at an address that lies on the host.
+static void *getHostPointer(CuAddress address) {
+  return reinterpret_cast<void *>(uintptr_t(address));
+}
+
 rg_status GpuExecutor::upload(int32_t rank, int64_t argument,
                               const void *data) {
   if (!hasRank(rank) || argument < 0 || argument >= program.argument_count)
@@ -40,6 +45,13 @@ rg_status GpuExecutor::upload(int32_t rank, int64_t argument,
   DeviceRank &state = *ranks[size_t(rank)];
   int64_t bytes = rg_value_bytes(&program.arguments[argument]);
   Failure reason;
+  if (program.arguments[argument].on_host) {
+    reason = synchronize(rank);
+    if (!reason && bytes)
+      std::memcpy(getHostPointer(state.getArgument(argument)), data,
+                  size_t(bytes));
+    return keep(reason);
+  }
   if (bytes)
     reason = device.check(device.getDriver().cuMemcpyHtoDAsync_v2(
                               state.getArgument(argument), data, size_t(bytes),
@@ -53,7 +65,13 @@ rg_status GpuExecutor::take(int32_t rank, int64_t argument, CuAddress address) {
     return keep({"there is no such argument", RG_ERROR_ARGUMENT});
   int64_t bytes = rg_value_bytes(&program.arguments[argument]);
   Failure reason;
-  if (bytes)
+  if (bytes && program.arguments[argument].on_host)
+    reason = device.check(
+        device.getDriver().cuMemcpyDtoHAsync_v2(
+            getHostPointer(ranks[size_t(rank)]->getArgument(argument)), address,
+            size_t(bytes), ranks[size_t(rank)]->getStream(0)),
+        "cuMemcpyDtoHAsync");
+  else if (bytes)
     reason =
         device.check(device.getDriver().cuMemcpyDtoDAsync_v2(
                          ranks[size_t(rank)]->getArgument(argument), address,
@@ -67,6 +85,14 @@ CuAddress GpuExecutor::getArgumentAddress(int32_t rank,
   return hasRank(rank) && hasArgument(argument)
              ? ranks[size_t(rank)]->getArgument(argument)
              : 0;
+}
+
+Failure GpuExecutor::downloadFromHost(int32_t rank, CuAddress address,
+                                      int64_t bytes, void *data) {
+  Failure reason = synchronize(rank);
+  if (!reason && bytes)
+    std::memcpy(data, getHostPointer(address), size_t(bytes));
+  return reason;
 }
 
 Failure GpuExecutor::download(int32_t rank, CuAddress address, int64_t bytes,
@@ -85,6 +111,9 @@ rg_status GpuExecutor::downloadResult(int32_t rank, int64_t result,
   if (!hasRank(rank) || result < 0 || result >= program.result_count)
     return keep({"there is no such result", RG_ERROR_ARGUMENT});
   const rg_slice &slice = program.results[result].slice;
+  if (rg_slice_on_host(&program, &slice))
+    return keep(downloadFromHost(rank, ranks[size_t(rank)]->resolve(slice),
+                                 slice.bytes, data));
   return keep(
       download(rank, ranks[size_t(rank)]->resolve(slice), slice.bytes, data));
 }
@@ -93,6 +122,10 @@ rg_status GpuExecutor::downloadArgument(int32_t rank, int64_t argument,
                                         void *data) {
   if (!hasRank(rank) || argument < 0 || argument >= program.argument_count)
     return keep({"there is no such argument", RG_ERROR_ARGUMENT});
+  if (program.arguments[argument].on_host)
+    return keep(downloadFromHost(
+        rank, ranks[size_t(rank)]->getArgument(argument),
+        rg_value_bytes(&program.arguments[argument]), data));
   return keep(download(rank, ranks[size_t(rank)]->getArgument(argument),
                        rg_value_bytes(&program.arguments[argument]), data));
 }

@@ -80,6 +80,9 @@ private:
   Failure clearArenas();
   Failure synchronize(int32_t rank);
   Failure download(int32_t rank, CuAddress address, int64_t bytes, void *data);
+  /// The same of what lies on the host.
+  Failure downloadFromHost(int32_t rank, CuAddress address, int64_t bytes,
+                           void *data);
   bool hasRank(int32_t rank) const { return rank >= 0 && rank < numRanks; }
 
   Failure checkCopies(const rg_gpu_copies &copies) const;

@@ -45,6 +45,18 @@ Failure GpuExecutor::checkCopies(const rg_gpu_copies &copies) const {
                   rg_value_bytes(&program.arguments[copies.updated[i]]);
   if (!isKnown)
     return Failure("there is no such argument or result", RG_ERROR_ARGUMENT);
+  bool isOnHost = false;
+  for (int64_t i = 0; i < copies.argument_count; ++i)
+    isOnHost |= program.arguments[copies.arguments[i].number].on_host != 0;
+  for (int64_t i = 0; i < copies.result_count; ++i)
+    isOnHost |= program.results[copies.results[i].number].on_host != 0;
+  for (int64_t i = 0; i < copies.update_count; ++i) {
+    const rg_value &result = program.results[copies.updates[i]];
+    isOnHost |= result.on_host != 0 && !isInPlace(result, copies.updated[i]);
+  }
+  if (isOnHost)
+    return Failure("what lies on the host is not copied around a step",
+                   RG_ERROR_ARGUMENT);
   bool isEmpty =
       !copies.argument_count && !copies.result_count && !copies.update_count;
   if (isEmpty || numRanks == 1)

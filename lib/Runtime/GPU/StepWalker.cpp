@@ -205,11 +205,11 @@ Failure StepWalker::copy(const rg_instruction &instruction) {
   auto getPointer = [](CuAddress address) {
     return reinterpret_cast<void *>(uintptr_t(address));
   };
-  if (slices[0].space == RG_SPACE_HOST)
+  if (rg_slice_on_host(&program, &slices[0]))
     return check(driver.cuMemcpyDtoHAsync_v2(getPointer(buffers[0]), buffers[1],
                                              size_t(bytes), stream),
                  "cuMemcpyDtoHAsync");
-  if (slices[1].space == RG_SPACE_HOST)
+  if (rg_slice_on_host(&program, &slices[1]))
     return check(driver.cuMemcpyHtoDAsync_v2(buffers[0], getPointer(buffers[1]),
                                              size_t(bytes), stream),
                  "cuMemcpyHtoDAsync");

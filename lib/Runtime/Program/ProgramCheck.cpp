@@ -37,6 +37,25 @@ int64_t rg_value_bytes(const rg_value *value) {
   return computeBytes(value->dtype, value->rank, value->shape).value_or(-1);
 }
 
+int32_t rg_slice_on_host(const rg_program *program, const rg_slice *slice) {
+  bool isOnHost = slice->space == RG_SPACE_HOST ||
+                  (slice->space == RG_SPACE_ARGUMENT &&
+                   program->arguments[slice->index].on_host);
+  return isOnHost ? 1 : 0;
+}
+
+int64_t rg_argument_bytes(const rg_program *program, int32_t on_host) {
+  int64_t sum = 0;
+  for (int64_t i = 0; i < program->argument_count; ++i) {
+    if ((program->arguments[i].on_host != 0) != (on_host != 0))
+      continue;
+    int64_t bytes = rg_value_bytes(&program->arguments[i]);
+    if (bytes < 0 || __builtin_add_overflow(sum, bytes, &sum))
+      return -1;
+  }
+  return sum;
+}
+
 namespace {
 class Checker {
 public:
@@ -81,8 +100,10 @@ std::string Checker::check() {
     std::string where = "result " + std::to_string(i);
     if (!checkSlice(program.results[i].slice, where))
       return problem;
-    if (program.results[i].slice.space == RG_SPACE_HOST) {
-      fail(where + " lies on the host, where nobody can read it");
+    bool liesOnHost = rg_slice_on_host(&program, &program.results[i].slice);
+    if (liesOnHost != (program.results[i].on_host != 0)) {
+      fail(where + (liesOnHost ? " lies on the host, and does not say so"
+                               : " says that it lies on the host"));
       return problem;
     }
   }
@@ -301,7 +322,7 @@ bool Checker::checkInstruction(int64_t number) {
     std::string place = "place " + std::to_string(i) + " of " + where;
     if (!checkSlice(slice, place))
       return false;
-    if (slice.space == RG_SPACE_HOST && instruction.opcode != RG_OP_COPY)
+    if (rg_slice_on_host(&program, &slice) && instruction.opcode != RG_OP_COPY)
       return fail(place + " lies on the host, which only copies touch");
   }
   switch (instruction.opcode) {

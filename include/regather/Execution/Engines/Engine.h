@@ -70,6 +70,9 @@ struct ArenaReport {
   /// ends.
   int64_t plannedOnHost = 0;
   std::optional<int64_t> touchedOnHost;
+  /// Bytes of the arguments that lie there between steps; `planned` has no
+  /// arguments at all.
+  int64_t argumentsOnHost = 0;
 };
 
 class Engine {

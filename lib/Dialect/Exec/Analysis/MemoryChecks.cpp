@@ -10,6 +10,7 @@
 
 #include "ByteStates.h"
 
+#include "regather/Dialect/Exec/Analysis/ProgramAccesses.h"
 #include "regather/Dialect/TG/Kernels/KernelInPlace.h"
 
 using namespace mlir;
@@ -51,11 +52,19 @@ private:
   uint64_t getLane(uint64_t stream) {
     return inGraph && stream != 0 ? program.getStreams() + stream : stream;
   }
-  uint64_t getStream(uint64_t lane) { return lane % program.getStreams(); }
+  uint64_t getStream(uint64_t lane) const {
+    return lane % program.getStreams();
+  }
+  /// True if operations of the lane run one after the other.
+  bool isInOrder(uint64_t lane) const {
+    return lane == 0 || copying.test(getStream(lane));
+  }
   bool isBefore(const Access &earlier, uint64_t lane) const;
   Access makeAccess(Operation *op, uint64_t stream);
 
-  ProgramOp program;
+  mutable ProgramOp program;
+  /// Streams that only copy.
+  llvm::BitVector copying;
   tg::InPlaceTable inPlacePairs;
   ByteStates states;
   llvm::DenseMap<Value, uint32_t> spaces;
@@ -79,7 +88,8 @@ static std::string getName(Value value) {
 }
 
 MemoryChecker::MemoryChecker(ProgramOp program)
-    : program(program), inPlacePairs(program->getParentOp()),
+    : program(program), copying(findCopyStreams(program)),
+      inPlacePairs(program->getParentOp()),
       clocks(2 * program.getStreams(), Clock(2 * program.getStreams())),
       issued(2 * program.getStreams()) {
   if (program.isPlanned())
@@ -134,7 +144,7 @@ Access MemoryChecker::makeAccess(Operation *op, uint64_t stream) {
 /// True if `earlier` is complete before what `lane` is told next.
 bool MemoryChecker::isBefore(const Access &earlier, uint64_t lane) const {
   // Operations of communication streams overlap.
-  return !earlier.op || (earlier.lane == 0 && lane == 0) ||
+  return !earlier.op || (earlier.lane == lane && isInOrder(lane)) ||
          clocks[lane][earlier.lane] > earlier.step;
 }
 

@@ -14,24 +14,59 @@ using namespace mlir;
 using namespace regather;
 using namespace regather::exec;
 
-ProgramAccesses::ProgramAccesses(ProgramOp program) : program(program) {
+llvm::BitVector regather::exec::findCopyStreams(ProgramOp program) {
+  llvm::BitVector copying(program.getStreams()), other(program.getStreams());
+  program.walk([&](StreamOpInterface op) {
+    (isa<TransferOp>(op) ? copying : other).set(op.getStream());
+  });
+  return copying.reset(other);
+}
+
+ProgramAccesses::ProgramAccesses(ProgramOp program, BufferCuts cuts)
+    : program(program), cuts(std::move(cuts)) {
   program.walk([&](SliceOp slice) { addBuffer(slice.getBuffer()); });
   program.walk([&](HostSliceOp slice) { addBuffer(slice.getBuffer()); });
   for (BlockArgument argument : program.getArguments()) {
-    stream.liveIn.push_back(buffers.size());
+    uint32_t first = buffers.size();
     addBuffer(argument);
+    for (uint32_t part = first; part != buffers.size(); ++part)
+      stream.liveIn.push_back(part);
   }
   stream.numBuffers = buffers.size();
   stream.numStreams = program.getStreams();
+  llvm::BitVector copying = findCopyStreams(program);
   for (uint32_t i = 1; i < stream.numStreams; ++i)
-    stream.overlapping.push_back(i);
+    if (!copying.test(i))
+      stream.overlapping.push_back(i);
   for (Operation &op : program.getBody().front())
     addOp(&op);
 }
 
 void ProgramAccesses::addBuffer(Value value) {
   numbers[value] = buffers.size();
-  buffers.push_back(value);
+  auto it = cuts.find(value);
+  buffers.append(it == cuts.end() ? 1 : it->second.size() + 1, value);
+}
+
+/// Adds the parts that `value` has bytes of.
+void ProgramAccesses::addPlaces(Value value,
+                                std::vector<uint32_t> &list) const {
+  std::optional<uint32_t> number = getNumber(value);
+  if (!number)
+    return;
+  BufferPlace place = getPlace(value);
+  auto it = cuts.find(place.base);
+  if (it == cuts.end()) {
+    list.push_back(*number);
+    return;
+  }
+  int64_t bytes = getBufferBytes(cast<MemRefType>(value.getType()));
+  int64_t end = place.offset + std::max<int64_t>(bytes, 1);
+  ArrayRef<int64_t> offsets = it->second;
+  auto first = llvm::upper_bound(offsets, place.offset) - offsets.begin();
+  auto last = llvm::lower_bound(offsets, end) - offsets.begin();
+  for (auto part = first; part <= last; ++part)
+    list.push_back(*number + static_cast<uint32_t>(part));
 }
 
 std::optional<uint32_t> ProgramAccesses::getNumber(Value value) const {
@@ -42,8 +77,7 @@ std::optional<uint32_t> ProgramAccesses::getNumber(Value value) const {
 void ProgramAccesses::addAccesses(Operation *op, StreamOp &step) {
   auto add = [&](ValueRange values, std::vector<uint32_t> &list) {
     for (Value value : values)
-      if (std::optional<uint32_t> number = getNumber(value))
-        list.push_back(*number);
+      addPlaces(value, list);
   };
   if (auto access = dyn_cast<StreamOpInterface>(op)) {
     add(access.getReads(), step.reads);

@@ -87,7 +87,7 @@ LogicalResult ProgramOp::verifyRegions() {
   for (auto [kind, types] : {std::pair("argument ", getArgumentTypes()),
                              {"result ", getResultTypes()}})
     for (auto [i, type] : llvm::enumerate(types))
-      if (!isBuffer(type))
+      if (!isBuffer(type) && !isHostBuffer(type))
         return emitOpError()
                << kind << i << " must be a dense buffer of static shape, got "
                << type;
@@ -153,6 +153,11 @@ ConstantOp::inferReturnTypes(MLIRContext *context, std::optional<Location> loc,
 }
 
 LogicalResult ViewOp::verify() {
+  if (isHostBuffer(getBuffer().getType()) !=
+      isHostBuffer(getSource().getType()))
+    return emitOpError() << "must lie where the source of type "
+                         << getSource().getType() << " lies, got "
+                         << getBuffer().getType();
   if (failed(verifyOffset(*this, getOffset(), getBuffer().getType())))
     return failure();
   uint64_t source = getBufferBytes(getSource().getType());

@@ -91,6 +91,8 @@ struct PlanMemory : public exec::impl::PlanMemoryPassBase<PlanMemory> {
         return failure();
     }
     if (callerResults) {
+      if (failed(checkHostResults(program)))
+        return failure();
       DestinationResult destinations = placeResultsAtCaller(program);
       numDestinations += destinations.numComputed;
       numResultsCopied += destinations.numCopied;
@@ -108,6 +110,19 @@ struct PlanMemory : public exec::impl::PlanMemoryPassBase<PlanMemory> {
     accesses.emplace(program);
     lifetimes = accesses->computeLifetimes();
     return success(succeeded(lifetimes));
+  }
+
+  /// The caller's memory is that of the device.
+  static LogicalResult checkHostResults(ProgramOp program) {
+    auto end = cast<ReturnOp>(program.getBody().front().back());
+    for (auto [i, value] : llvm::enumerate(end.getOperands()))
+      if (isHostBuffer(value.getType()) &&
+          !isa<BlockArgument>(getPlace(value).base))
+        return end.emitOpError()
+               << "returns result " << i
+               << " on the host in no argument, where the caller, who has "
+                  "memory for it, does not get it";
+    return success();
   }
 
   static void forgetPlaces(ProgramOp program) {

@@ -39,6 +39,10 @@ static LogicalResult verifyMembers(Operation *op, RankedTensorType flat,
       return op->emitOpError()
              << what << " " << i << " must have the element type "
              << flat.getElementType() << " of the flat tensor, got " << type;
+    if (isOnHost(type) != isOnHost(flat))
+      return op->emitOpError()
+             << what << " " << i << " must lie where the flat tensor " << flat
+             << " lies, got " << type;
     if (offset < 0)
       return op->emitOpError() << "offset of " << what << " " << i
                                << " must not be negative, got " << offset;
@@ -161,12 +165,15 @@ bool UnflattenOp::isView() { return true; }
 
 double FlattenOp::getFlops() { return 0; }
 int64_t FlattenOp::getReadBytes() {
+  if (isView())
+    return 0;
   int64_t bytes = 0;
   for (Type type : getTensors().getTypes())
     bytes += getTensorBytes(cast<RankedTensorType>(type));
   return bytes;
 }
 int64_t FlattenOp::getWrittenBytes() {
-  return getTensorBytes(getFlat().getType());
+  return isView() ? 0 : getTensorBytes(getFlat().getType());
 }
-bool FlattenOp::isView() { return false; }
+/// On the host, all operands are copied to their places.
+bool FlattenOp::isView() { return isOnHost(getFlat().getType()); }

@@ -50,7 +50,9 @@ bool regather::tg::isRepeatable(Operation *op) {
 
 int64_t regather::tg::getValueBytes(Value value) {
   auto tensor = dyn_cast<RankedTensorType>(value.getType());
-  return tensor && tensor.hasStaticShape() ? getTensorBytes(tensor) : 0;
+  if (!tensor || !tensor.hasStaticShape() || isOnHost(tensor))
+    return 0;
+  return getTensorBytes(tensor);
 }
 
 StepGraph::StepGraph(Block &block) : block(block) {

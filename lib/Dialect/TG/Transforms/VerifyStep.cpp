@@ -162,16 +162,64 @@ static LogicalResult verifyEqualOrder(FunctionOpInterface func,
 // Types
 //===----------------------------------------------------------------------===//
 
+/// Checks that only states of the optimizer, and their updates, enter and leave
+/// a function on the host.
+static LogicalResult verifyPlacesAtEntry(FunctionOpInterface func) {
+  auto isState = [&](unsigned argument) {
+    auto role = func.getArgAttrOfType<RoleAttr>(argument, kRoleAttrName);
+    return role && role.getKind() == RoleKind::OptimizerState;
+  };
+  for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
+    if (isOnHost(type) && !isState(i))
+      return func.emitError()
+             << "argument " << i
+             << " lies on the host, where only states of an optimizer may "
+                "enter a function";
+  for (auto [i, type] : llvm::enumerate(func.getResultTypes())) {
+    auto role = func.getResultAttrOfType<RoleAttr>(i, kRoleAttrName);
+    bool isUpdate = role && role.getKind() == RoleKind::Update;
+    Type updated =
+        isUpdate && static_cast<uint64_t>(role.getArgument()) <
+                        func.getNumArguments()
+            ? func.getArgumentTypes()[role.getArgument()]
+            : Type();
+    if (isOnHost(type) == (updated && isOnHost(updated)))
+      continue;
+    if (isOnHost(type))
+      return func.emitError()
+             << "result " << i
+             << " lies on the host, where only updates of what lies there may "
+                "leave a function";
+    return func.emitError() << "result " << i << " is the update of argument "
+                            << role.getArgument()
+                            << ", which lies on the host, but does not";
+  }
+  return success();
+}
+
 /// Checks that nothing computes with what lies on the host.
 static LogicalResult verifyPlaces(FunctionOpInterface func) {
-  for (ArrayRef<Type> types : {func.getArgumentTypes(), func.getResultTypes()})
-    if (llvm::any_of(types, isOnHost))
-      return func.emitError()
-             << "a tensor of the host may not enter or leave a "
-                "function";
+  if (failed(verifyPlacesAtEntry(func)))
+    return failure();
+  // What has to be copied there to be one of the parts of a flat tensor.
+  auto isCopiedForThis = [](Value part) {
+    auto wait = part.getDefiningOp<WaitOp>();
+    return wait && part.hasOneUse() &&
+           isa_and_nonnull<OffloadOp>(wait.getFuture().getDefiningOp());
+  };
   WalkResult walk = func.walk([&](Operation *op) {
-    if (isa<HostCopyOpInterface>(op))
+    if (isa<HostCopyOpInterface, UnflattenOp>(op) ||
+        (op->hasTrait<OpTrait::ReturnLike>() && op->getParentOp() == func))
       return WalkResult::advance();
+    if (auto flatten = dyn_cast<FlattenOp>(op)) {
+      if (!isOnHost(flatten.getFlat().getType()) ||
+          (flatten.getGaps().empty() &&
+           llvm::all_of(flatten.getTensors(), isCopiedForThis)))
+        return WalkResult::advance();
+      op->emitOpError() << "expects parts without gaps, each copied to the "
+                           "host for this alone";
+      return WalkResult::interrupt();
+    }
     for (Value operand : op->getOperands())
       if (isOnHost(operand.getType())) {
         InFlightDiagnostic diag = op->emitOpError()

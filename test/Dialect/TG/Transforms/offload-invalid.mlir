@@ -15,7 +15,7 @@
 // SCHEDULE: host.mlir:2:{{[0-9]+}}: error: {{.*}}copies between device and host, but cluster "none" says nothing of a host ('device.host')
 // READS: reads.mlir:4:{{[0-9]+}}: error: {{.*}}reads a tensor that lies on the host, which only 'tg.fetch' can
 // READS: note: copied there here
-// ARGUMENT: error: {{.*}}a tensor of the host may not enter or leave a function
+// ARGUMENT: error: {{.*}}argument 0 lies on the host, where only states of an optimizer may enter a function
 
 //--- step.mlir
 func.func @step(%x: tensor<1000016xf32>) -> tensor<1000016xf32> {

@@ -35,7 +35,8 @@ def Exec_Dialect : Dialect {
     places:
 
     - an argument of the program, owned by the caller, which the program only
-      writes to if it is donated (`tg.donated`);
+      writes to if it is donated (`tg.donated`). One whose memory space is
+      `#tg.host` lies on the host, where only `exec.transfer` touches it;
     - a constant (`exec.constant`), which is never written to;
     - the arena: one block of `arena` bytes, aligned to `alignment`, that the
       program has to itself. `exec.slice` is one buffer in it. Buffers that
@@ -56,7 +57,8 @@ def Exec_Dialect : Dialect {
     - Operations of stream 0 run one after the other, in the order of the
       program.
     - Operations of another stream start in the order of the program, but may
-      overlap: that one is done is known only from an event.
+      overlap: that one is done is known only from an event. Where a stream only
+      copies (`exec.transfer`), one runs after the other.
     - `exec.record` makes an event of everything issued on a stream so far.
       `exec.wait` makes what is issued on a stream later run after the event.
       Events are transitive: what a stream has waited for has happened before

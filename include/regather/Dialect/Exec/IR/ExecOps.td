@@ -35,7 +35,9 @@ def Exec_ProgramOp : Exec_Op<"program", [
   let description = [{
     Arguments are buffers of the caller; results are buffers that hold what the
     step computed when the program ends, in places that `exec.return` names.
-    Both carry the attributes of the step (`tg.role`, `tg.name`, ...).
+    Both carry the attributes of the step (`tg.role`, `tg.name`, ...). Arguments
+    may lie on the host (`#tg.host`), and so may results, which lie in such
+    arguments or in the arena of the host.
 
     - `streams`: how many there are.
     - `arena`: bytes of memory that the program needs besides its arguments and
@@ -84,7 +86,7 @@ def Exec_ReturnOp : Exec_Op<"return", [
     The operands are where the results lie. They stay there until the program
     is run again, or the memory of an argument is used for something else.
   }];
-  let arguments = (ins Variadic<Exec_Buffer>:$operands);
+  let arguments = (ins Variadic<Exec_PlacedBuffer>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
 }
 
@@ -151,10 +153,11 @@ def Exec_ViewOp : Exec_Op<"view", [Pure]> {
   let summary = "A part of a buffer, or the whole under another shape";
   let description = [{
     The dense buffer that begins `offset` bytes after the source. It lies within
-    the source, and the offset is a multiple of the size of an element.
+    the source, and the offset is a multiple of the size of an element. It lies
+    on the host if the source does.
   }];
-  let arguments = (ins Exec_Buffer:$source, Exec_Bytes:$offset);
-  let results = (outs Exec_Buffer:$buffer);
+  let arguments = (ins Exec_PlacedBuffer:$source, Exec_Bytes:$offset);
+  let results = (outs Exec_PlacedBuffer:$buffer);
   let assemblyFormat = [{
     $source `[` $offset `]` attr-dict `:` type($source) `to` type($buffer)
   }];

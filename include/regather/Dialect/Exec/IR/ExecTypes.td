@@ -38,7 +38,6 @@ def Exec_Buffer
     : Type<CPred<"::regather::exec::isBuffer($_self)">,
            "dense buffer of static shape", "::mlir::MemRefType">;
 
-/// A scalar that decides how the program goes on.
 def Exec_HostBuffer
     : Type<CPred<"::regather::exec::isHostBuffer($_self)">,
            "dense buffer of static shape on the host", "::mlir::MemRefType">;
@@ -48,6 +47,7 @@ def Exec_PlacedBuffer
            "dense buffer of static shape, on device or host",
            "::mlir::MemRefType">;
 
+/// A scalar that decides how the program goes on.
 def Exec_Condition
     : Type<CPred<"::regather::exec::isScalarBuffer($_self) && "
                  "::llvm::cast<::mlir::MemRefType>($_self)"

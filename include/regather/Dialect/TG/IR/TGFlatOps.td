@@ -11,11 +11,13 @@
 
 include "regather/Dialect/TG/IR/TGCollectiveOps.td"
 
-/// A tensor of one dimension that holds others, row-major, at given places.
+/// A tensor of one dimension that holds others, row-major, at given places. On
+/// the host, where nothing reshapes a tensor, it may have any shape.
 def TG_FlatTensor
-    : Type<And<[TG_Tensor.predicate,
-                CPred<"::llvm::cast<::mlir::RankedTensorType>($_self)"
-                      ".getRank() == 1">]>,
+    : Type<Or<[TG_HostTensor.predicate,
+               CPred<"::llvm::isa<::mlir::RankedTensorType>($_self) && "
+                     "::llvm::cast<::mlir::RankedTensorType>($_self)"
+                     ".getRank() == 1">]>,
            "1-d ranked tensor", "::mlir::RankedTensorType">;
 
 class TG_FlatOp<string mnemonic>
@@ -34,9 +36,12 @@ def TG_UnflattenOp : TG_FlatOp<"unflatten"> {
     This is how the parameters of a unit come out of the one buffer that they
     are stored and gathered in. It lowers to views of that buffer: nothing
     moves.
+
+    The results lie where the flat tensor lies. On the host they are its parts
+    for `tg.fetch`.
   }];
   let arguments = (ins TG_FlatTensor:$flat, DenseI64ArrayAttr:$offsets);
-  let results = (outs Variadic<TG_Tensor>:$tensors);
+  let results = (outs Variadic<TG_PlacedTensor>:$tensors);
   let assemblyFormat = [{
     $flat `offsets` $offsets attr-dict `:` functional-type($flat, $tensors)
   }];
@@ -50,9 +55,10 @@ def TG_FlattenOp : TG_FlatOp<"flatten"> {
     do not overlap. All other elements are zero.
 
     It lowers to nothing where the operands are computed in their places in the
-    flat buffer, else to copies.
+    flat buffer, else to copies. On the host, where nothing else writes, the
+    operands are what `tg.offload` copied there for this alone, and leave no gap.
   }];
-  let arguments = (ins Variadic<TG_Tensor>:$tensors,
+  let arguments = (ins Variadic<TG_PlacedTensor>:$tensors,
                        DenseI64ArrayAttr:$offsets);
   let results = (outs TG_FlatTensor:$flat);
   let assemblyFormat = [{

@@ -37,7 +37,8 @@ void forEachInput(mlir::Operation *op,
 /// repeatable.
 bool isRepeatable(mlir::Operation *op);
 
-/// The bytes of a tensor of static shape; 0 for other values.
+/// The bytes on the device of a tensor of static shape; 0 for other values, and
+/// for what lies on the host.
 int64_t getValueBytes(mlir::Value value);
 
 /// The operations of a block in program order. What a transformation adds later

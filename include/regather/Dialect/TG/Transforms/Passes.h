@@ -60,6 +60,10 @@ inline constexpr double kMemorySlack = 1.05;
 /// The same as a memory limit of tg-schedule: `1.05x`.
 std::string getDefaultMemoryLimit();
 
+/// How many bytes of states tg-offload-states keeps on the host by `text`:
+/// `none`, `all` or a number of bytes; nothing if it is none of these.
+std::optional<int64_t> readStateBytes(llvm::StringRef text);
+
 #define GEN_PASS_DECL
 #include "regather/Dialect/TG/Transforms/Passes.h.inc"
 

@@ -14,8 +14,11 @@ using namespace mlir;
 using namespace regather;
 using namespace regather::exec;
 
-/// True for an update that lies in the argument which it replaces.
+/// True for an update that lies in the argument which it replaces, and for what
+/// lies on the host.
 static bool liesInDonated(ProgramOp program, unsigned result, Value value) {
+  if (isHostBuffer(value.getType()))
+    return true;
   auto role =
       program.getResultAttrOfType<tg::RoleAttr>(result, tg::kRoleAttrName);
   return role && role.getKind() == tg::RoleKind::Update &&

@@ -27,7 +27,12 @@ public:
   DonationResult run();
 
 private:
+  bool mayTakeOver(Value update, BlockArgument argument) const;
   bool canTakeOver(Value update, BlockArgument argument);
+  std::vector<bool>
+  canTakeOverParts(ArrayRef<std::pair<unsigned, BlockArgument>> updates);
+  bool isFree(const ProgramAccesses &known, const BufferLifetime &last,
+              const BufferLifetime &next, Value base, BlockArgument argument);
   void takeOver(Value update, BlockArgument argument);
   void copyAtEnd(ArrayRef<std::pair<unsigned, BlockArgument>> updates);
 
@@ -44,43 +49,119 @@ static int64_t getPlannedBytes(Value value) {
   return getBufferBytes(cast<MemRefType>(value.getType()));
 }
 
-/// True if the slice that `update` is may lie in the memory of the argument.
-bool Donor::canTakeOver(Value update, BlockArgument argument) {
+/// True if `update` is a slice like the argument.
+bool Donor::mayTakeOver(Value update, BlockArgument argument) const {
   BufferPlace place = getPlace(update);
-  if (!place.base.getDefiningOp<SliceOp>() || place.offset != 0 ||
-      getPlannedBytes(place.base) != getPlannedBytes(argument))
-    return false;
-  std::optional<uint32_t> slice = accesses.getNumber(place.base);
-  std::optional<uint32_t> old = accesses.getNumber(argument);
-  // A slice that became one just now is known under another number.
-  if (!slice || !old)
-    return false;
-  const BufferLifetime &next = lifetimes[*slice], &last = lifetimes[*old];
+  bool isSlice = isHostBuffer(argument.getType())
+                     ? isa_and_nonnull<HostSliceOp>(place.base.getDefiningOp())
+                     : isa_and_nonnull<SliceOp>(place.base.getDefiningOp());
+  return isSlice && place.offset == 0 &&
+         getPlannedBytes(place.base) == getPlannedBytes(argument);
+}
+
+/// True if nothing needs the old value, or a part of it, when the new one is
+/// written: in `base`, or a part of that.
+bool Donor::isFree(const ProgramAccesses &known, const BufferLifetime &last,
+                   const BufferLifetime &next, Value base,
+                   BlockArgument argument) {
   if (last.end <= next.begin)
     return true;
   if (last.end != next.begin + 1 || !last.endsInOneOp)
     return false;
   // Both are in use in one operation only.
-  Operation *op = accesses.getOps()[next.begin];
+  Operation *op = known.getOps()[next.begin];
   auto access = dyn_cast<StreamOpInterface>(op);
   if (!access)
     return false;
   for (Value output : access.getWrites())
-    if (getPlace(output).base == place.base)
-      return inPlace.allows(op, argument, output);
+    if (getPlace(output).base == base)
+      return inPlace.allowsPart(op, argument, output);
   return false;
 }
 
+/// True if the slice that `update` is may lie in the memory of the argument.
+bool Donor::canTakeOver(Value update, BlockArgument argument) {
+  if (!mayTakeOver(update, argument))
+    return false;
+  Value base = getPlace(update).base;
+  std::optional<uint32_t> slice = accesses.getNumber(base);
+  std::optional<uint32_t> old = accesses.getNumber(argument);
+  // A slice that became one just now is known under another number.
+  return slice && old &&
+         isFree(accesses, lifetimes[*old], lifetimes[*slice], base, argument);
+}
+
+/// The offsets between which operations write parts of each buffer.
+static BufferCuts findWrittenParts(ProgramOp program,
+                                   const llvm::DenseSet<Value> &buffers) {
+  BufferCuts cuts;
+  program.walk([&](StreamOpInterface op) {
+    for (Value output : op.getWrites()) {
+      BufferPlace place = getPlace(output);
+      if (!buffers.contains(place.base))
+        continue;
+      std::vector<int64_t> &offsets = cuts[place.base];
+      for (int64_t offset :
+           {place.offset, place.offset + getPlannedBytes(output)})
+        if (offset > 0 && offset < getPlannedBytes(place.base))
+          offsets.push_back(offset);
+    }
+  });
+  for (auto &[buffer, offsets] : cuts) {
+    llvm::sort(offsets);
+    offsets.erase(llvm::unique(offsets), offsets.end());
+  }
+  return cuts;
+}
+
+/// Of each update, true if it is written in parts, and each part may lie in the
+/// memory of the same part of its argument.
+std::vector<bool> Donor::canTakeOverParts(
+    ArrayRef<std::pair<unsigned, BlockArgument>> updates) {
+  std::vector<bool> can(updates.size());
+  llvm::DenseSet<Value> slices;
+  for (auto [index, argument] : updates)
+    if (Value update = end.getOperand(index); mayTakeOver(update, argument))
+      slices.insert(getPlace(update).base);
+  BufferCuts cuts = findWrittenParts(program, slices);
+  cuts.remove_if([](const auto &cut) { return cut.second.empty(); });
+  if (cuts.empty())
+    return can;
+  BufferCuts all = cuts;
+  for (auto [index, argument] : updates)
+    if (auto it = cuts.find(getPlace(end.getOperand(index)).base);
+        it != cuts.end())
+      all[argument] = it->second;
+  ProgramAccesses parts(program, std::move(all));
+  FailureOr<std::vector<BufferLifetime>> known = parts.computeLifetimes();
+  if (failed(known))
+    return can;
+  for (auto [number, update] : llvm::enumerate(updates)) {
+    auto [index, argument] = update;
+    Value base = getPlace(end.getOperand(index)).base;
+    auto it = cuts.find(base);
+    if (it == cuts.end() || !mayTakeOver(end.getOperand(index), argument))
+      continue;
+    uint32_t next = *parts.getNumber(base), last = *parts.getNumber(argument);
+    can[number] = true;
+    for (uint32_t part = 0; part <= it->second.size() && can[number]; ++part)
+      can[number] = isFree(parts, (*known)[last + part], (*known)[next + part],
+                           base, argument);
+  }
+  return can;
+}
+
 void Donor::takeOver(Value update, BlockArgument argument) {
-  auto slice = getPlace(update).base.getDefiningOp<SliceOp>();
+  Value slice = getPlace(update).base;
+  Operation *def = slice.getDefiningOp();
   Value memory = argument;
   if (slice.getType() != argument.getType()) {
-    OpBuilder builder(slice);
-    memory = ViewOp::create(builder, slice.getLoc(), slice.getType(), argument,
+    OpBuilder builder(def);
+    memory = ViewOp::create(builder, def->getLoc(), slice.getType(), argument,
                             /*offset=*/0);
   }
-  slice.getBuffer().replaceAllUsesWith(memory);
-  slice.erase();
+  slice.replaceAllUsesWith(memory);
+  def->erase();
   ++result.numDonated;
 }
 
@@ -120,7 +201,7 @@ DonationResult Donor::run() {
     if (isa<BlockArgument>(base))
       kept.insert(base);
   }
-  SmallVector<std::pair<unsigned, BlockArgument>> copies;
+  SmallVector<std::pair<unsigned, BlockArgument>> inParts, copies;
   for (auto [i, argument] : updates) {
     Value update = end.getOperand(i);
     if (kept.contains(argument))
@@ -129,7 +210,17 @@ DonationResult Donor::run() {
       takeOver(update, argument);
       end.setOperand(i, argument);
     } else {
-      copies.emplace_back(i, argument);
+      inParts.emplace_back(i, argument);
+    }
+  }
+  std::vector<bool> canTake = canTakeOverParts(inParts);
+  for (auto [number, update] : llvm::enumerate(inParts)) {
+    auto [i, argument] = update;
+    if (canTake[number] && mayTakeOver(end.getOperand(i), argument)) {
+      takeOver(end.getOperand(i), argument);
+      end.setOperand(i, argument);
+    } else if (!isHostBuffer(argument.getType())) {
+      copies.push_back(update);
     }
   }
   copyAtEnd(copies);

@@ -21,7 +21,9 @@ struct DonationResult {
 
 /// Brings the updates of donated arguments into their memory: computes them
 /// there, if the lifetimes say that the old value is not needed any more, or
-/// copies them at the end. `accesses` and `lifetimes` are out of date then.
+/// copies them at the end. An update that is written in parts takes the memory
+/// over if that is true of each part. What lies on the host is not copied; it
+/// stays where it was made. `accesses` and `lifetimes` are out of date then.
 DonationResult donateArguments(ProgramOp program,
                                const ProgramAccesses &accesses,
                                llvm::ArrayRef<BufferLifetime> lifetimes,

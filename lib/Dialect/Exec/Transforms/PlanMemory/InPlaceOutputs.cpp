@@ -12,20 +12,29 @@ using namespace mlir;
 using namespace regather;
 using namespace regather::exec;
 
+static int64_t getSize(Value value) {
+  return getBufferBytes(cast<MemRefType>(value.getType()));
+}
+
 bool InPlaceOutputs::allows(Operation *op, Value input, Value output) {
-  auto getBytes = [](Value value) {
-    return getBufferBytes(cast<MemRefType>(value.getType()));
-  };
+  BufferPlace to = getPlace(output);
+  return to.offset == 0 && getSize(output) == getSize(to.base) &&
+         allowsPart(op, input, output);
+}
+
+bool InPlaceOutputs::allowsPart(Operation *op, Value input, Value output) {
   BufferPlace from = getPlace(input), to = getPlace(output);
-  int64_t bytes = getBytes(from.base);
-  if (from.base == to.base || to.offset != 0 || getBytes(output) != bytes ||
-      getBytes(to.base) != bytes)
+  int64_t bytes = getSize(output);
+  if (from.base == to.base || getSize(to.base) != getSize(from.base))
     return false;
+  auto isSamePart = [&](Value operand) {
+    return getPlace(operand).offset == to.offset && getSize(operand) == bytes;
+  };
   auto launch = dyn_cast<LaunchOp>(op);
   if (!launch)
-    return isa<CopyOp>(op) && getBytes(input) == bytes;
-  // Every operand that reads the buffer has to read it whole, and alike. One
-  // buffer is one output.
+    return isa<CopyOp>(op) && isSamePart(input);
+  // Every operand that reads the buffer has to read the part whole, and alike.
+  // One buffer is one output.
   ArrayRef<tg::InPlacePair> safe = pairs.lookup(launch.getKernelAttr());
   for (auto [o, other] : llvm::enumerate(launch.getOutputs())) {
     if (getPlace(other).base != to.base)
@@ -34,7 +43,7 @@ bool InPlaceOutputs::allows(Operation *op, Value input, Value output) {
       return false;
     for (auto [i, operand] : llvm::enumerate(launch.getInputs()))
       if (getPlace(operand).base == from.base &&
-          (getBytes(operand) != bytes ||
+          (!isSamePart(operand) ||
            !llvm::is_contained(safe, tg::InPlacePair(i, o))))
         return false;
   }

@@ -24,6 +24,10 @@ public:
   /// reads of the one, it may overwrite by the other.
   bool allows(mlir::Operation *op, mlir::Value input, mlir::Value output);
 
+  /// The same where `output` is a part of its buffer, for the same bytes of the
+  /// buffer of `input`, which has the same size.
+  bool allowsPart(mlir::Operation *op, mlir::Value input, mlir::Value output);
+
 private:
   tg::InPlaceTable pairs;
 };
