@@ -124,6 +124,53 @@ def test_what_is_on_the_host_has_the_same_bits(folder: Path) -> None:
     assert some["seconds_per_step"] >= half / 10e6
 
 
+def test_states_on_the_host_have_the_same_bits(folder: Path) -> None:
+    """In pieces, beside values, and over a slow link, as long as that takes."""
+    whole = train(folder)
+    states = "states=all min-states=256"
+    away = train(folder, f"--offload={states}")
+    assert away["outputs"] == whole["outputs"]
+    assert away["losses"] == whole["losses"]
+    on_host = away["host_argument_bytes_per_rank"]
+    assert away["peak_bytes_per_rank"] < whole["peak_bytes_per_rank"]
+    assert "host_argument_bytes_per_rank" not in whole
+    both = train(folder, f"--offload=all min-bytes=256 {states} piece=1kB",
+                 "--comm=threads,host-bandwidth=10MB/s")
+    assert both["outputs"] == whole["outputs"]
+    assert both["host_argument_bytes_per_rank"] == on_host
+    assert both["arena"]["host_bytes"] > 0
+    assert both["seconds_per_step"] >= on_host / 10e6
+    # Largest-first does not matter: as many as are wanted, at least.
+    some = train(folder, f"--offload=states={on_host // 2} min-states=256")
+    assert some["outputs"] == whole["outputs"]
+    assert on_host // 2 <= some["host_argument_bytes_per_rank"] < on_host
+
+
+def test_states_on_the_host_are_loaded_and_saved(folder: Path) -> None:
+    """A run goes on from what the other one has left, and in a bundle."""
+    def run(step: str, *options: str) -> Result:
+        result = run_tool("regather", "run", step, "--quiet", "--json",
+                          "--random-inputs=3", "--check-plan", *options,
+                          cwd=folder, timeout=60)
+        assert result.code == 0, result.stderr
+        return result
+
+    def read(name: str) -> bytes:
+        return (folder / name).read_bytes()
+
+    common = ("--optimizer=adamw", "--ranks=1")
+    away = "--offload=states min-states=256 piece=1kB"
+    run("step.fx.json", *common, "--steps=3", "--outputs", "three.safetensors")
+    run("step.fx.json", *common, "--steps=2", away, "--outputs", "two.safetensors")
+    compiled = run_tool("regather", "compile", "step.fx.json", *common, away,
+                        "--quiet", "-o", "states.rgb", cwd=folder, timeout=60)
+    assert compiled.code == 0, compiled.stderr
+    last = run("states.rgb", "--steps=1", "--inputs", "two.safetensors",
+               "--first-step=3", "--outputs", "third.safetensors")
+    assert read("third.safetensors") == read("three.safetensors")
+    assert json.loads(last.stdout)["host_argument_bytes_per_rank"] > 0
+
+
 def test_one_rank_offloads_too(folder: Path) -> None:
     """In a bundle, with the link to the host as a resource of its own."""
     common = ("--steps=2", "--random-inputs=3", "--json", "--quiet")
@@ -155,7 +202,10 @@ def test_one_rank_offloads_too(folder: Path) -> None:
     ("bytes", "mode bytes and option 'bytes', a number of bytes, need each "
      "other"),
     ("all bytes=4kB", "need each other"),
-    ("all min-bytes=few", "min-bytes")])
+    ("all min-bytes=few", "min-bytes"),
+    ("states=some", "expects none, all or a number of bytes for \"states\", "
+     "got \"some\""),
+    ("none states=all", "expects no options beside none")])
 def test_bad_offloads(folder: Path, text: str, message: str) -> None:
     result = simulate(folder, f"--offload={text}")
     assert result.code == 1

@@ -99,6 +99,7 @@ rg_value Tables::getValue() {
   value.dtype = getSmall();
   value.rank = getCount(kMostDims);
   value.shape = getShape();
+  value.on_host = getSmall() & 1;
   value.slice = getSlice();
   return value;
 }

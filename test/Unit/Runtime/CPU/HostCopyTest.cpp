@@ -92,6 +92,30 @@ TEST(HostCopyTest, TakesTheTimeOfTheLink) {
   EXPECT_GE(copies[1].begin, copies[0].end);
 }
 
+/// An argument on the host is brought, and its update goes back to it.
+TEST(HostCopyTest, UpdatesArgumentsOfTheHost) {
+  TestProgram test;
+  int32_t state = test.addHostArgument(1);
+  int32_t kernel = test.addKernel(negate);
+  test.add(RG_OP_COPY, 0, {arena(0), argument(state)}, kFromHost);
+  test.add(RG_OP_RECORD, 0, {}, kFromHost);
+  test.add(RG_OP_WAIT, 0);
+  test.add(RG_OP_LAUNCH, kernel, {arena(0), arena(8)});
+  test.add(RG_OP_RECORD, 1);
+  test.add(RG_OP_WAIT, 1, {}, kToHost);
+  test.add(RG_OP_COPY, 0, {argument(state), arena(8)}, kToHost);
+  test.addResult(1, argument(state), /*onHost=*/true);
+  rg_program program = test.get();
+  EXPECT_EQ(rg_argument_bytes(&program, /*on_host=*/1), 8);
+  EXPECT_EQ(rg_argument_bytes(&program, /*on_host=*/0), 0);
+  TestExecutor executor(test);
+  ASSERT_EQ(executor.status, RG_OK) << executor.getError();
+  Arguments arguments = {{{5}}};
+  ASSERT_EQ(executor.run(arguments), RG_OK) << executor.getError();
+  EXPECT_EQ(executor.getResult(0), std::vector<int64_t>{-5});
+  EXPECT_EQ(arguments[0][0], std::vector<int64_t>{-5});
+}
+
 /// What nobody waits for is complete when the step ends.
 TEST(HostCopyTest, EndsWithTheStep) {
   TestProgram test;
@@ -128,8 +152,15 @@ TEST(HostCopyTest, RefusesOtherUsesOfTheHost) {
                     "only copies touch");
   result.hostArenaBytes = 8;
   result.addResult(1, host(0));
-  expectHostProblem(result,
-                    "result 0 lies on the host, where nobody can read it");
+  expectHostProblem(result, "result 0 lies on the host, and does not say so");
+  TestProgram argued, device;
+  int32_t state = argued.addHostArgument(1);
+  argued.add(RG_OP_LAUNCH, argued.addKernel(negate),
+             {argument(state), arena(0)});
+  expectHostProblem(argued, "place 0 of instruction 0 lies on the host, which "
+                            "only copies touch");
+  device.addResult(1, arena(0), /*onHost=*/true);
+  expectHostProblem(device, "result 0 says that it lies on the host");
   negative.hostArenaBytes = -8;
   expectHostProblem(negative, "the arena has 4096 bytes, and -8 on the host, "
                               "aligned to 64");

@@ -143,6 +143,42 @@ TEST(GpuExecutor, KeepsArgumentsOnTheDevice) {
   EXPECT_EQ(record.getCalls("cuMemcpyHtoDAsync_v2").size(), uploads);
 }
 
+TEST(GpuExecutor, KeepsArgumentsOnTheHost) {
+  RecordFile record;
+  {
+    GpuTestProgram test;
+    int32_t state = test.addHostArgument(2);
+    int32_t kernel = test.addKernel({"add"}, 2, 2);
+    test.add(RG_OP_COPY, 0, {arena(0, 2), argument(state, 2)}, 2);
+    test.add(RG_OP_RECORD, 0, {}, 2);
+    test.add(RG_OP_WAIT, 0);
+    test.add(RG_OP_LAUNCH, kernel, {arena(0, 2), arena(0, 2), arena(8, 2)});
+    test.add(RG_OP_RECORD, 1);
+    test.add(RG_OP_WAIT, 1, {}, 1);
+    test.add(RG_OP_COPY, 0, {argument(state, 2), arena(8, 2)}, 1);
+    test.addResult(2, argument(state, 2), /*onHost=*/true);
+    GpuTestExecutor executor(test);
+    ASSERT_EQ(executor.upload(0, state, {3, 4}), RG_OK) << executor.getError();
+    EXPECT_EQ(executor.getArgument(0, state), (Vector{3, 4}));
+    EXPECT_EQ(record.getCalls("cuMemcpyHtoDAsync_v2").size(), 0u);
+    for (int i = 0; i < 2; ++i)
+      ASSERT_EQ(executor.run(), RG_OK) << executor.getError();
+    EXPECT_EQ(record.getCalls("cuMemcpyHtoDAsync_v2").size(), 2u);
+    EXPECT_EQ(record.getCalls("cuMemcpyDtoHAsync_v2").size(), 2u);
+    EXPECT_EQ(executor.getResult(), (Vector{12, 16}));
+    EXPECT_EQ(executor.getArgument(0, state), (Vector{12, 16}));
+    // Around a step, only memory of the device is copied.
+    Vector values(2);
+    rg_gpu_host_value given = {state, values.data()};
+    rg_gpu_copies copies = {};
+    copies.argument_count = 1;
+    copies.arguments = &given;
+    EXPECT_EQ(executor.runWith(copies), RG_ERROR_ARGUMENT);
+  }
+  EXPECT_EQ(record.getCalls("cuMemHostAlloc").size(), 2u);
+  EXPECT_EQ(record.getCalls("cuMemFreeHost").size(), 2u);
+}
+
 /// Swaps its two donated arguments, by results that lie in the place of the
 /// other one, and doubles the third into the arena.
 static void addSwap(GpuTestProgram &test) {

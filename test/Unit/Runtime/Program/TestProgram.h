@@ -40,8 +40,15 @@ public:
     arguments.push_back(getValue(count, donated, {}));
     return int32_t(arguments.size()) - 1;
   }
-  void addResult(int64_t count, rg_slice slice) {
+  /// A donated one in memory of the host.
+  int32_t addHostArgument(int64_t count) {
+    arguments.push_back(getValue(count, /*donated=*/true, {}));
+    arguments.back().on_host = 1;
+    return int32_t(arguments.size()) - 1;
+  }
+  void addResult(int64_t count, rg_slice slice, bool onHost = false) {
     results.push_back(getValue(count, false, slice));
+    results.back().on_host = onHost;
   }
   int32_t addConstant(std::vector<int64_t> values) {
     data.push_back(std::move(values));
