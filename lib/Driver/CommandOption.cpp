@@ -208,7 +208,9 @@ static const CommandOption kOptions[] = {
      "marks "
      "(default); all; bytes, with bytes=40GB; or options of tg-offload; none "
      "to "
-     "keep all on the device",
+     "keep all on the device. states: all states of the optimizer, too, or "
+     "some, "
+     "with states=10GB, and options of tg-offload-states",
      kPrepared, readStep},
     {"layout", "LAYOUT",
      "How parameters that are sharded are stored: flat, those of a unit in one "

@@ -552,14 +552,15 @@ std::optional<int64_t> MemorySearch::getLeastBytes() const {
 LogicalResult MemorySearch::emitLeast() {
   unsigned least = findLeast();
   const MemoryChoice &choice = plan.choices[least];
-  InFlightDiagnostic diag =
-      module.emitError()
-      << "no plan fits in " << plan.limit << " bytes ("
-      << formatBytes(plan.limit)
-      << ") on each rank: the least that was found is " << choice.getBytes()
-      << " bytes, " << choice.argumentBytes << " of them parameters, "
-      << (choice.hostStateBytes > 0 ? "" : "optimizer state, ")
-      << "batch and results, which no decision changes";
+  InFlightDiagnostic diag = module.emitError()
+                            << "no plan fits in " << plan.limit << " bytes ("
+                            << formatBytes(plan.limit)
+                            << ") on each rank: the least that was found is "
+                            << choice.getBytes() << " bytes, "
+                            << choice.argumentBytes << " of them parameters, "
+                            << (choice.hostStateBytes > 0 ? ""
+                                                          : "optimizer state, ")
+                            << "batch and results, which no decision changes";
   diag.attachNote() << "with " << choice.describe() << ", of "
                     << plan.choices.size()
                     << (plan.choices.size() == 1 ? " choice" : " choices")

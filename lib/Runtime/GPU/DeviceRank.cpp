@@ -201,8 +201,7 @@ Failure DeviceRank::allocateArguments(const ArgumentAddresses &given) {
       arguments.push_back(address);
     } else if (program.arguments[i].on_host) {
       void *memory = nullptr;
-      if (Failure failure =
-              allocateOnHost(std::max<int64_t>(bytes, 1), memory))
+      if (Failure failure = allocateOnHost(std::max<int64_t>(bytes, 1), memory))
         return failure;
       hostArguments.push_back(memory);
       arguments.push_back(CuAddress(reinterpret_cast<uintptr_t>(memory)));

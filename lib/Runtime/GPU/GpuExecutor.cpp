@@ -123,9 +123,9 @@ rg_status GpuExecutor::downloadArgument(int32_t rank, int64_t argument,
   if (!hasRank(rank) || argument < 0 || argument >= program.argument_count)
     return keep({"there is no such argument", RG_ERROR_ARGUMENT});
   if (program.arguments[argument].on_host)
-    return keep(downloadFromHost(
-        rank, ranks[size_t(rank)]->getArgument(argument),
-        rg_value_bytes(&program.arguments[argument]), data));
+    return keep(
+        downloadFromHost(rank, ranks[size_t(rank)]->getArgument(argument),
+                         rg_value_bytes(&program.arguments[argument]), data));
   return keep(download(rank, ranks[size_t(rank)]->getArgument(argument),
                        rg_value_bytes(&program.arguments[argument]), data));
 }

@@ -108,9 +108,9 @@ void OffloadStates::move(FunctionOpInterface func,
     pieces += own;
   }
   Block &block = func.getFunctionBody().front();
-  func.setType(FunctionType::get(
-      func.getContext(), block.getArgumentTypes(),
-      TypeRange(block.getTerminator()->getOperandTypes())));
+  func.setType(
+      FunctionType::get(func.getContext(), block.getArgumentTypes(),
+                        TypeRange(block.getTerminator()->getOperandTypes())));
   numStates += count;
   stateBytes += bytes;
   numPieces += pieces;

@@ -116,8 +116,8 @@ static BufferCuts findWrittenParts(ProgramOp program,
 
 /// Of each update, true if it is written in parts, and each part may lie in the
 /// memory of the same part of its argument.
-std::vector<bool> Donor::canTakeOverParts(
-    ArrayRef<std::pair<unsigned, BlockArgument>> updates) {
+std::vector<bool>
+Donor::canTakeOverParts(ArrayRef<std::pair<unsigned, BlockArgument>> updates) {
   std::vector<bool> can(updates.size());
   llvm::DenseSet<Value> slices;
   for (auto [index, argument] : updates)

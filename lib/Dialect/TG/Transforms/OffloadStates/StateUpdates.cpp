@@ -68,8 +68,8 @@ std::vector<StateUpdate> states::findUpdates(FunctionOpInterface func,
     if (!isState(func, argument.getArgNumber()) || bytes < minBytes)
       continue;
     auto it = updateOf.find(argument.getArgNumber());
-    Value update = it == updateOf.end() ? Value()
-                                        : terminator->getOperand(it->second);
+    Value update =
+        it == updateOf.end() ? Value() : terminator->getOperand(it->second);
     if (StringRef obstacle = findObstacle(func, argument, update);
         !obstacle.empty()) {
       remark::missed(func.getLoc(),

@@ -129,9 +129,8 @@ static void moveWhole(const StateUpdate &update) {
   }
   ResultRange fetched = copyTo<FetchOp>(b, old, update.op);
   for (auto [argument, copy] : llvm::zip_equal(old, fetched))
-    argument.replaceUsesWithIf(copy, [](OpOperand &use) {
-      return !isa<FetchOp>(use.getOwner());
-    });
+    argument.replaceUsesWithIf(
+        copy, [](OpOperand &use) { return !isa<FetchOp>(use.getOwner()); });
   b.setInsertionPointAfter(update.op);
   ResultRange away = copyTo<OffloadOp>(b, updated, update.op);
   Operation *terminator = update.op->getBlock()->getTerminator();
@@ -265,10 +264,9 @@ void PieceCutter::addPiece(size_t piece) {
   fetched.map(ValueRange(old), copyTo<FetchOp>(b, old, op));
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
-    operands.push_back(
-        getTensorType(operand).getRank() == 0
-            ? operand
-            : fetched.lookupOrDefault(parts[operand][piece]));
+    operands.push_back(getTensorType(operand).getRank() == 0
+                           ? operand
+                           : fetched.lookupOrDefault(parts[operand][piece]));
   linalg::GenericOp clone = clonePiece(piece, operands);
   SmallVector<Value> updated;
   for (const State &state : update.states)
