@@ -26,10 +26,16 @@
 // PLANNED-NOT:     exec.host_slice
 // PLANNED-NOT:     exec.copy
 // PLANNED:         exec.return %[[P]], %[[M]]
+#map = affine_map<(d0) -> (d0)>
 tg.kernel @update(%p: tensor<256xf32>, %m: tensor<256xf32>) -> (tensor<256xf32>, tensor<256xf32>) {
-  %sum = arith.addf %m, %p : tensor<256xf32>
-  %new = arith.subf %p, %sum : tensor<256xf32>
-  tg.return %new, %sum : tensor<256xf32>, tensor<256xf32>
+  %new:2 = linalg.generic {indexing_maps = [#map, #map, #map, #map], iterator_types = ["parallel"]}
+      ins(%p, %m : tensor<256xf32>, tensor<256xf32>) outs(%p, %m : tensor<256xf32>, tensor<256xf32>) {
+  ^bb0(%pe: f32, %me: f32, %po: f32, %mo: f32):
+    %sum = arith.addf %me, %pe : f32
+    %next = arith.subf %pe, %sum : f32
+    linalg.yield %next, %sum : f32, f32
+  } -> (tensor<256xf32>, tensor<256xf32>)
+  tg.return %new#0, %new#1 : tensor<256xf32>, tensor<256xf32>
 }
 func.func @step(%p: tensor<512xf32> {tg.donated, tg.role = #tg.role<parameter>},
                 %m: tensor<512xf32, #tg.host> {tg.donated, tg.role = #tg.role<optimizer_state>})

@@ -161,6 +161,7 @@ func.func @stays(%a: tensor<64xf32> {tg.role = #tg.role<optimizer_state>},
 // -----
 
 // As many as have so many bytes: those that are updated first.
+// CHECK-LABEL: func.func @first
 // BYTES-LABEL: func.func @first
 // BYTES-SAME:    %[[A:[^:]*]]: tensor<2048xf32> {tg.donated, {{[^}]*}}}, %[[B:[^:]*]]: tensor<2048xf32, #tg.host>
 // BYTES:         tg.fetch %[[B]]
