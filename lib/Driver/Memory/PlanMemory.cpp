@@ -116,6 +116,7 @@ private:
   void tryStates(const MeasuredStep &first, Tries &tries);
   FailureOr<MeasuredStep> tryAllStates(Tries &tries);
   bool useStates(MeasuredStep &first);
+  void tryWithStates(MeasuredStep &first);
   void tryMoreRoom();
   void tryLessRoom();
   unsigned findLeast() const;
@@ -447,8 +448,11 @@ void MemorySearch::tryStates(const MeasuredStep &first, Tries &tries) {
     return;
   StepOptions away = tries.back().options;
   if (!fits(*all)) {
-    if (mayRecompute)
-      tryBudgets(away, *all, kNumBudgetsAgain, tries);
+    Tries withHost;
+    runSideBySide(
+        {[&] { tryAll(away, *all, PolicyPlan::Full, kNumBudgetsAgain, tries); },
+         [&] { tryBudgetsWithHost(away, *all, withHost); }});
+    append(tries, std::move(withHost));
     return;
   }
   int64_t low = 0, high = all->choice.hostStateBytes;
@@ -464,7 +468,7 @@ void MemorySearch::tryStates(const MeasuredStep &first, Tries &tries) {
 /// host, if that can be enough for the least that was found; `first` is the
 /// step as it is given then.
 bool MemorySearch::useStates(MeasuredStep &first) {
-  if (!mayOffload || keepsStates ||
+  if (!mayOffload || keepsStates || first.stateBytes == 0 ||
       plan.choices[findLeast()].getBytes() - first.stateBytes > plan.limit)
     return false;
   Tries tries;
@@ -477,6 +481,15 @@ bool MemorySearch::useStates(MeasuredStep &first) {
   keepsStates = true;
   first = *all;
   return true;
+}
+
+/// Where nothing fits, everything once more beside states on the host.
+void MemorySearch::tryWithStates(MeasuredStep &first) {
+  if (findBest() || !useStates(first) || fits(first))
+    return;
+  tryWithoutRoom(first);
+  if (!findBest())
+    tryLessRoom();
 }
 
 /// Schedules keep to little more than what the step takes in its order. Where
@@ -639,12 +652,12 @@ FailureOr<StepMemoryPlan> MemorySearch::run(StepOptions &chosen,
   }
   if (!fits(*first))
     tryWithoutRoom(*first);
-  if (!findBest() && useStates(*first) && !fits(*first))
-    tryWithoutRoom(*first);
   if (!findBest())
     tryLessRoom();
+  tryWithStates(*first);
   if (!findBest() && mayChunk && given.chunk.isWanted())
     trySumsInBlocks();
+  tryWithStates(*first);
   if (!fits(*first) && !takesFirst)
     tryMoreRoom();
   std::optional<unsigned> best = findBest();

@@ -22,7 +22,7 @@
 // CHECK:         exec.return %[[NEW]], %[[HOST]]
 // PLANNED-LABEL: exec.program @step(
 // PLANNED-SAME:    %[[P:[^:]*]]: memref<512xf32> {{.*}}, %[[M:[^:]*]]: memref<512xf32, #tg.host>
-// PLANNED-SAME:    attributes {arena = {{[0-9]+}} : i64, lower_bound
+// PLANNED-SAME:    arena = 2048 : i64, lower_bound = 2048 : i64
 // PLANNED-NOT:     exec.host_slice
 // PLANNED-NOT:     exec.copy
 // PLANNED:         exec.return %[[P]], %[[M]]

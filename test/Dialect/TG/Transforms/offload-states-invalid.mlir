@@ -5,7 +5,6 @@
 // RUN: not regather-opt %t/step.mlir --tg-offload-states='states=all cluster=%t/small.json' 2>&1 | FileCheck %s --check-prefix=FULL
 // RUN: not regather-opt %t/parameter.mlir --tg-verify-step 2>&1 | FileCheck %s --check-prefix=PARAMETER
 // RUN: not regather-opt %t/result.mlir --tg-verify-step 2>&1 | FileCheck %s --check-prefix=RESULT
-// RUN: not regather-opt %t/update.mlir --tg-verify-step 2>&1 | FileCheck %s --check-prefix=UPDATE
 // RUN: not regather-opt %t/parts.mlir --tg-verify-step 2>&1 | FileCheck %s --check-prefix=PARTS
 
 // STATES: error: 'states' must be none, all or a number of bytes, such as 10GB, got "some"
@@ -14,7 +13,6 @@
 // FULL: step.mlir:1:1: error: keeps 4000064 bytes of states on the host, but a device of cluster "small" has 1000000 bytes of its host
 // PARAMETER: error: {{.*}}argument 0 lies on the host, where only states of an optimizer may enter a function
 // RESULT: error: {{.*}}result 0 lies on the host, where only updates of what lies there may leave a function
-// UPDATE: error: {{.*}}result 0 is the update of argument 0, which lies on the host, but does not
 // PARTS: parts.mlir:4:{{[0-9]+}}: error: {{.*}}expects parts without gaps, each copied to the host for this alone
 
 //--- step.mlir
@@ -33,12 +31,6 @@ func.func @step(%p: tensor<16xf32, #tg.host> {tg.role = #tg.role<parameter>}) {
 func.func @step(%m: tensor<16xf32, #tg.host> {tg.role = #tg.role<optimizer_state>})
     -> tensor<16xf32, #tg.host> {
   return %m : tensor<16xf32, #tg.host>
-}
-
-//--- update.mlir
-func.func @step(%m: tensor<16xf32, #tg.host> {tg.donated, tg.role = #tg.role<optimizer_state>}, %n: tensor<16xf32>)
-    -> (tensor<16xf32> {tg.role = #tg.role<update of 0>}) {
-  return %n : tensor<16xf32>
 }
 
 //--- parts.mlir

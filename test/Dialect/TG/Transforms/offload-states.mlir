@@ -39,7 +39,7 @@
 // PIECES-NEXT:    return %[[NEWP]], %[[NEWM]]
 // NONE-LABEL: func.func @step
 // NONE-NOT:     #tg.host
-// REMARK: remark: [Passed] total | Category:tg-offload-states | Remark="1 states of the optimizer are kept on the host", bytes=2400, pieces=3
+// REMARK: remark: [Passed] total | Category:tg-offload-states | Reason="1 states of the optimizer are kept on the host", bytes=2400, pieces=3
 #map = affine_map<(d0) -> (d0)>
 // EXAMPLE tg-offload-states
 func.func @step(%p: tensor<600xf32> {tg.donated, tg.role = #tg.role<parameter>},
@@ -106,7 +106,7 @@ func.func @shapes(%p: tensor<20x30xf32> {tg.donated, tg.role = #tg.role<paramete
 // dimensions is not cut, nor what is no update of each element by itself.
 // PIECES-LABEL: func.func @positions
 // PIECES:         linalg.index 0
-// PIECES-NEXT:    %[[SECOND:.*]] = linalg.index 0
+// PIECES:         %[[SECOND:.*]] = linalg.index 0
 // PIECES-NEXT:    %[[C:.*]] = arith.constant 256 : index
 // PIECES-NEXT:    arith.addi %[[SECOND]], %[[C]]
 // PIECES-LABEL: func.func @not_cut
