@@ -150,7 +150,8 @@ def test_states_on_the_host_are_loaded_and_saved(folder: Path) -> None:
     """A run goes on from what the other one has left, and in a bundle."""
     def run(step: str, *options: str) -> Result:
         result = run_tool("regather", "run", step, "--quiet", "--json",
-                          "--random-inputs=3", "--check-plan", *options,
+                          "--random-inputs=3", "--check-plan",
+                          "--learning-rate=0.01", *options,
                           cwd=folder, timeout=60)
         assert result.code == 0, result.stderr
         return result
