@@ -468,7 +468,9 @@ void MemorySearch::tryStates(const MeasuredStep &first, Tries &tries) {
 /// host, if that can be enough for the least that was found; `first` is the
 /// step as it is given then.
 bool MemorySearch::useStates(MeasuredStep &first) {
-  if (!mayOffload || keepsStates || first.stateBytes == 0 ||
+  if (!mayOffload || keepsStates || first.stateBytes == 0)
+    return false;
+  if (takesFirst &&
       plan.choices[findLeast()].getBytes() - first.stateBytes > plan.limit)
     return false;
   Tries tries;
