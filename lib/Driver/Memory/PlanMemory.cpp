@@ -116,7 +116,7 @@ private:
   void tryStates(const MeasuredStep &first, Tries &tries);
   FailureOr<MeasuredStep> tryAllStates(Tries &tries);
   bool useStates(MeasuredStep &first);
-  void tryWithStates(MeasuredStep &first);
+  bool tryWithStates(MeasuredStep &first);
   void tryMoreRoom();
   void tryLessRoom();
   unsigned findLeast() const;
@@ -447,11 +447,15 @@ void MemorySearch::tryStates(const MeasuredStep &first, Tries &tries) {
   if (failed(all))
     return;
   StepOptions away = tries.back().options;
+  if (!fits(*all) && !mayRecompute)
+    return tryOffloads(away, *all, tries);
   if (!fits(*all)) {
-    Tries withHost;
-    runSideBySide(
-        {[&] { tryAll(away, *all, PolicyPlan::Full, kNumBudgetsAgain, tries); },
-         [&] { tryBudgetsWithHost(away, *all, withHost); }});
+    // All values on the host, too, is for where nothing else fits.
+    Tries budgets, withHost;
+    runSideBySide({[&] { (void)tryPolicies(away, PolicyPlan::Full, tries); },
+                   [&] { tryBudgets(away, *all, kNumBudgetsAgain, budgets); },
+                   [&] { tryBudgetsWithHost(away, *all, withHost); }});
+    append(tries, std::move(budgets));
     append(tries, std::move(withHost));
     return;
   }
@@ -485,13 +489,14 @@ bool MemorySearch::useStates(MeasuredStep &first) {
   return true;
 }
 
-/// Where nothing fits, everything once more beside states on the host.
-void MemorySearch::tryWithStates(MeasuredStep &first) {
-  if (findBest() || !useStates(first) || fits(first))
-    return;
-  tryWithoutRoom(first);
-  if (!findBest())
-    tryLessRoom();
+/// Where nothing fits, everything once more beside states on the host. False if
+/// that has been done.
+bool MemorySearch::tryWithStates(MeasuredStep &first) {
+  if (findBest() || !useStates(first))
+    return false;
+  if (!fits(first))
+    tryWithoutRoom(first);
+  return true;
 }
 
 /// Schedules keep to little more than what the step takes in its order. Where
@@ -654,12 +659,13 @@ FailureOr<StepMemoryPlan> MemorySearch::run(StepOptions &chosen,
   }
   if (!fits(*first))
     tryWithoutRoom(*first);
+  tryWithStates(*first);
   if (!findBest())
     tryLessRoom();
-  tryWithStates(*first);
   if (!findBest() && mayChunk && given.chunk.isWanted())
     trySumsInBlocks();
-  tryWithStates(*first);
+  if (tryWithStates(*first) && !findBest())
+    tryLessRoom();
   if (!fits(*first) && !takesFirst)
     tryMoreRoom();
   std::optional<unsigned> best = findBest();
