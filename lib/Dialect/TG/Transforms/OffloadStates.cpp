@@ -57,7 +57,8 @@ private:
 LogicalResult OffloadStates::readBytes() {
   if (piece.getValue().bytes < 1)
     return emitError(getOperation().getLoc())
-           << "'piece' must be at least one byte, got " << piece.getValue().bytes;
+           << "'piece' must be at least one byte, got "
+           << piece.getValue().bytes;
   if (std::optional<int64_t> bytes = readStateBytes(states)) {
     wanted = *bytes;
     return success();
