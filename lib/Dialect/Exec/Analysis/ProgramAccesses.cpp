@@ -16,8 +16,15 @@ using namespace regather::exec;
 
 llvm::BitVector regather::exec::findCopyStreams(ProgramOp program) {
   llvm::BitVector copying(program.getStreams()), other(program.getStreams());
+  // A graph has streams of its own.
+  std::vector<Block *> blocks(program.getStreams());
   program.walk([&](StreamOpInterface op) {
-    (isa<TransferOp>(op) ? copying : other).set(op.getStream());
+    uint64_t stream = op.getStream();
+    Block *&block = blocks[stream];
+    if (!block)
+      block = op->getBlock();
+    bool copies = isa<TransferOp>(op) && block == op->getBlock();
+    (copies ? copying : other).set(stream);
   });
   return copying.reset(other);
 }

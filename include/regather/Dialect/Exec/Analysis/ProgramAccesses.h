@@ -17,8 +17,8 @@
 
 namespace regather::exec {
 
-/// By stream, true if it does nothing but copy between device and host: such
-/// operations of one stream run one after the other.
+/// By stream, true if it does nothing but copy between device and host, all in
+/// one block: such operations of one stream run one after the other.
 llvm::BitVector findCopyStreams(ProgramOp program);
 
 /// Buffers that are looked at part by part: for each, the offsets in bytes at
