@@ -40,8 +40,8 @@
 // NONE-LABEL: func.func @step
 // NONE-NOT:     #tg.host
 // REMARK: remark: [Passed] total | Category:tg-offload-states | Reason="1 states of the optimizer are kept on the host", bytes=2400, pieces=3
-#map = affine_map<(d0) -> (d0)>
 // EXAMPLE tg-offload-states
+#map = affine_map<(d0) -> (d0)>
 func.func @step(%p: tensor<600xf32> {tg.donated, tg.role = #tg.role<parameter>},
                 %m: tensor<600xf32> {tg.donated, tg.role = #tg.role<optimizer_state>},
                 %x: tensor<600xf32>)
