@@ -140,7 +140,7 @@ def test_states_on_the_host_have_the_same_bits(folder: Path) -> None:
     assert both["host_argument_bytes_per_rank"] == on_host
     assert both["arena"]["host_bytes"] > 0
     assert both["seconds_per_step"] >= on_host / 10e6
-    # Largest-first does not matter: as many as are wanted, at least.
+    # As many as are wanted, at least.
     some = train(folder, f"--offload=states={on_host // 2} min-states=256")
     assert some["outputs"] == whole["outputs"]
     assert on_host // 2 <= some["host_argument_bytes_per_rank"] < on_host

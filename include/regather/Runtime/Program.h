@@ -241,7 +241,7 @@ RG_EXPORT int32_t rg_slice_on_host(const rg_program *program,
 
 /** Bytes of the arguments of one rank that lie on its device, or on its host;
  *  -1 if no memory can hold them. */
-RG_EXPORT int64_t rg_argument_bytes(const rg_program *program, int32_t on_host);
+RG_EXPORT int64_t rg_argument_bytes(const rg_program *program, int32_t host);
 
 #ifdef __cplusplus
 }

@@ -167,7 +167,7 @@ Result<bool> CpuEngine::agreeToStop(int64_t /*step*/, bool wants) {
 //===----------------------------------------------------------------------===//
 
 std::optional<int64_t> CpuEngine::getPeakBytes() const {
-  return program.arena_bytes + rg_argument_bytes(&program, /*on_host=*/0);
+  return program.arena_bytes + rg_argument_bytes(&program, /*host=*/0);
 }
 
 int32_t CpuEngine::getThreads() const { return rg_executor_threads(executor); }
@@ -187,7 +187,7 @@ std::optional<ArenaReport> CpuEngine::getArena() const {
   report.planned = program.arena_bytes;
   report.lowerBound = program.arena_lower_bound;
   report.plannedOnHost = program.host_arena_bytes;
-  report.argumentsOnHost = rg_argument_bytes(&program, /*on_host=*/1);
+  report.argumentsOnHost = rg_argument_bytes(&program, /*host=*/1);
   if (int64_t touched = rg_executor_touched_bytes(executor); touched >= 0) {
     report.touched = touched;
     report.touchedOnHost = rg_executor_touched_host_bytes(executor);

@@ -202,7 +202,7 @@ std::vector<std::vector<RunSpan>> GpuEngine::getSpans() const {
 
 std::optional<int64_t> GpuEngine::getPeakBytes() const {
   return rg_gpu_executor_bytes(executor) +
-         rg_argument_bytes(&program, /*on_host=*/0);
+         rg_argument_bytes(&program, /*host=*/0);
 }
 
 std::optional<ArenaReport> GpuEngine::getArena() const {
@@ -210,7 +210,7 @@ std::optional<ArenaReport> GpuEngine::getArena() const {
   report.planned = program.arena_bytes;
   report.lowerBound = program.arena_lower_bound;
   report.plannedOnHost = program.host_arena_bytes;
-  report.argumentsOnHost = rg_argument_bytes(&program, /*on_host=*/1);
+  report.argumentsOnHost = rg_argument_bytes(&program, /*host=*/1);
   if (int64_t touched = rg_gpu_executor_touched_bytes(executor); touched >= 0)
     report.touched = touched;
   return report;

@@ -44,10 +44,10 @@ int32_t rg_slice_on_host(const rg_program *program, const rg_slice *slice) {
   return isOnHost ? 1 : 0;
 }
 
-int64_t rg_argument_bytes(const rg_program *program, int32_t on_host) {
+int64_t rg_argument_bytes(const rg_program *program, int32_t host) {
   int64_t sum = 0;
   for (int64_t i = 0; i < program->argument_count; ++i) {
-    if ((program->arguments[i].on_host != 0) != (on_host != 0))
+    if ((program->arguments[i].on_host != 0) != (host != 0))
       continue;
     int64_t bytes = rg_value_bytes(&program->arguments[i]);
     if (bytes < 0 || __builtin_add_overflow(sum, bytes, &sum))

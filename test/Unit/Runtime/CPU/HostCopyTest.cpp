@@ -106,8 +106,8 @@ TEST(HostCopyTest, UpdatesArgumentsOfTheHost) {
   test.add(RG_OP_COPY, 0, {argument(state), arena(8)}, kToHost);
   test.addResult(1, argument(state), /*onHost=*/true);
   rg_program program = test.get();
-  EXPECT_EQ(rg_argument_bytes(&program, /*on_host=*/1), 8);
-  EXPECT_EQ(rg_argument_bytes(&program, /*on_host=*/0), 0);
+  EXPECT_EQ(rg_argument_bytes(&program, /*host=*/1), 8);
+  EXPECT_EQ(rg_argument_bytes(&program, /*host=*/0), 0);
   TestExecutor executor(test);
   ASSERT_EQ(executor.status, RG_OK) << executor.getError();
   Arguments arguments = {{{5}}};
