@@ -133,8 +133,13 @@ LogicalResult OffloadStates::offloadFrom(FunctionOpInterface func) {
   for (; count < updates.size() && left > 0; ++count)
     left -= updates[count].bytes;
   updates.resize(count);
-  if (updates.empty())
+  if (updates.empty()) {
+    func.emitWarning() << "no state of an optimizer is kept on the host: the "
+                          "step updates none of at least "
+                       << minBytes.getValue().bytes
+                       << " bytes element by element";
     return success();
+  }
   if (failed(checkHost(func, updates)))
     return failure();
   move(func, updates);

@@ -3,6 +3,7 @@
 // RUN: not regather-opt %t/step.mlir --tg-offload-states='states=all piece=0' 2>&1 | FileCheck %s --check-prefix=PIECE
 // RUN: not regather-opt %t/step.mlir --tg-offload-states='states=all cluster=%t/none.json' 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not regather-opt %t/step.mlir --tg-offload-states='states=all cluster=%t/small.json' 2>&1 | FileCheck %s --check-prefix=FULL
+// RUN: regather-opt %t/step.mlir --tg-offload-states='states=all min-states=8MB' -o %t.out 2>&1 | FileCheck %s --check-prefix=LARGE
 // RUN: not regather-opt %t/parameter.mlir --tg-verify-step 2>&1 | FileCheck %s --check-prefix=PARAMETER
 // RUN: not regather-opt %t/result.mlir --tg-verify-step 2>&1 | FileCheck %s --check-prefix=RESULT
 // RUN: not regather-opt %t/parts.mlir --tg-verify-step 2>&1 | FileCheck %s --check-prefix=PARTS
@@ -11,6 +12,7 @@
 // PIECE: error: 'piece' must be at least one byte, got 0
 // NONE: step.mlir:1:1: error: cluster "none" says nothing of a host ('device.host'), on which states of the optimizer are to lie
 // FULL: step.mlir:1:1: error: keeps 4000064 bytes of states on the host, but a device of cluster "small" has 1000000 bytes of its host
+// LARGE: step.mlir:1:1: warning: no state of an optimizer is kept on the host: the step updates none of at least 8000000 bytes element by element
 // PARAMETER: error: {{.*}}argument 0 lies on the host, where only states of an optimizer may enter a function
 // RESULT: error: {{.*}}result 0 lies on the host, where only updates of what lies there may leave a function
 // PARTS: parts.mlir:4:{{[0-9]+}}: error: {{.*}}expects parts without gaps, each copied to the host for this alone
