@@ -50,11 +50,8 @@ static Result<RoomyStep> createRoomy(PreparedRun &run,
                                      const RunRequest &request,
                                      const EngineOptions &options,
                                      ProgressListener &progress) {
-  StepOptions step = request.step;
-  step.dispatch.decision = PassDecision::No;
-  step.namedPasses.erase("tg-dispatch-rows");
-  FailureOr<PreparedStep> prepared =
-      prepareRun(*run.original, step, request.flags.engine);
+  FailureOr<PreparedStep> prepared = prepareRun(
+      *run.original, request.step.withRoomForAll(), request.flags.engine);
   if (failed(prepared))
     return Failure(std::string());
   run.roomy.emplace(std::move(*prepared));

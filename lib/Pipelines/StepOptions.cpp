@@ -42,6 +42,13 @@ ProgramOptions StepOptions::getProgram() const {
   return options;
 }
 
+StepOptions StepOptions::withRoomForAll() const {
+  StepOptions options = *this;
+  options.dispatch.decision = PassDecision::No;
+  options.namedPasses.erase("tg-dispatch-rows");
+  return options;
+}
+
 std::string regather::getMeshText(const StepOptions &options) {
   return llvm::join(options.shard.mesh, ",");
 }

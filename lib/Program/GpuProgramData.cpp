@@ -71,7 +71,8 @@ static llvm::Constant *emitGraphs(DataEmitter &emitter,
   return table.emit("graphs");
 }
 
-void ProgramTables::emit(llvm::Module &module, ArrayRef<GpuCode> codes) {
+void ProgramTables::emit(llvm::Module &module, ArrayRef<GpuCode> codes,
+                         StringRef symbol) {
   DataEmitter emitter(module);
   llvm::Constant *program = emitProgram(emitter, /*functions=*/{});
   llvm::Constant *graphTable = emitGraphs(emitter, graphs);
@@ -94,5 +95,5 @@ void ProgramTables::emit(llvm::Module &module, ArrayRef<GpuCode> codes) {
     table.set(gpu.next, first ? first : emitter.getNull());
     first = table.emit("gpu_program");
   }
-  DataEmitter::setName(first, RG_GPU_PROGRAM_SYMBOL);
+  DataEmitter::setName(first, symbol);
 }

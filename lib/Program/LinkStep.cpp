@@ -156,28 +156,75 @@ link(llvm::ArrayRef<StringRef> files, StringRef linker) {
   return llvm::MemoryBuffer::getMemBufferCopy((*object)->getBuffer());
 }
 
-Expected<std::unique_ptr<llvm::MemoryBuffer>>
-regather::linkStep(CompiledStep &step, StringRef linker) {
+/// The tables of a step that calls its kernels by their symbols.
+static Expected<std::unique_ptr<llvm::MemoryBuffer>>
+compileTables(CompiledStep &step, StringRef symbol) {
   std::vector<std::string> symbols;
   for (const cpu::KernelCode &kernel : step.kernels)
     symbols.push_back(kernel.symbol);
-  auto tables = compileTables(
-      [&](llvm::Module &module) { step.tables->emit(module, symbols); });
+  return compileTables([&](llvm::Module &module) {
+    step.tables->emit(module, symbols, symbol);
+  });
+}
+
+static Expected<std::unique_ptr<llvm::MemoryBuffer>>
+compileTables(CompiledGpuStep &step, StringRef symbol) {
+  return compileTables([&](llvm::Module &module) {
+    step.tables->emit(module, step.codes, symbol);
+  });
+}
+
+/// Those of a step and, if there is one, of the one that runs it again.
+template <typename StepT>
+static Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>>
+compileAllTables(StepT &step, StringRef symbol, StepT *roomy,
+                 StringRef roomySymbol) {
+  std::vector<std::unique_ptr<llvm::MemoryBuffer>> all;
+  const std::pair<StepT *, StringRef> steps[] = {{&step, symbol},
+                                                 {roomy, roomySymbol}};
+  for (auto [one, name] : steps) {
+    if (!one)
+      continue;
+    auto tables = compileTables(*one, name);
+    if (!tables)
+      return tables.takeError();
+    all.push_back(std::move(*tables));
+  }
+  return all;
+}
+
+static std::vector<StringRef>
+getBuffers(const std::vector<std::unique_ptr<llvm::MemoryBuffer>> &files) {
+  std::vector<StringRef> buffers;
+  for (const std::unique_ptr<llvm::MemoryBuffer> &file : files)
+    buffers.push_back(file->getBuffer());
+  return buffers;
+}
+
+Expected<std::unique_ptr<llvm::MemoryBuffer>>
+regather::linkStep(CompiledStep &step, CompiledStep *roomy, StringRef linker) {
+  auto tables =
+      compileAllTables(step, RG_PROGRAM_SYMBOL, roomy, RG_ROOMY_PROGRAM_SYMBOL);
   if (!tables)
     return tables.takeError();
-  std::vector<StringRef> files = {(*tables)->getBuffer()};
+  std::vector<StringRef> files = getBuffers(*tables);
   llvm::StringSet<> linked;
-  for (const cpu::KernelCode &kernel : step.kernels)
-    if (linked.insert(kernel.symbol).second)
-      files.push_back(kernel.object->getBuffer());
+  for (const CompiledStep *one : {&step, roomy}) {
+    if (!one)
+      continue;
+    for (const cpu::KernelCode &kernel : one->kernels)
+      if (linked.insert(kernel.symbol).second)
+        files.push_back(kernel.object->getBuffer());
+  }
   return link(files, linker);
 }
 
 Expected<std::unique_ptr<llvm::MemoryBuffer>>
-regather::linkStep(CompiledGpuStep &step, StringRef linker) {
-  auto tables = compileTables(
-      [&](llvm::Module &module) { step.tables->emit(module, step.codes); });
+regather::linkStep(CompiledGpuStep &step, CompiledGpuStep *roomy,
+                   StringRef linker) {
+  auto tables = compileAllTables(step, RG_GPU_PROGRAM_SYMBOL, roomy,
+                                 RG_ROOMY_GPU_PROGRAM_SYMBOL);
   if (!tables)
     return tables.takeError();
-  return link((*tables)->getBuffer(), linker);
+  return link(getBuffers(*tables), linker);
 }

@@ -125,7 +125,8 @@ ProgramTables::emitProgram(DataEmitter &emitter,
   return table.emit("program");
 }
 
-void ProgramTables::emit(llvm::Module &module, ArrayRef<std::string> symbols) {
+void ProgramTables::emit(llvm::Module &module, ArrayRef<std::string> symbols,
+                         StringRef symbol) {
   llvm::LLVMContext &context = module.getContext();
   llvm::Type *pointer = llvm::PointerType::getUnqual(context);
   llvm::Type *index = llvm::Type::getInt64Ty(context);
@@ -133,9 +134,9 @@ void ProgramTables::emit(llvm::Module &module, ArrayRef<std::string> symbols) {
                                        {pointer, index, index, pointer},
                                        /*isVarArg=*/false);
   std::vector<llvm::Constant *> functions;
-  for (const std::string &symbol : symbols)
+  for (const std::string &kernel : symbols)
     functions.push_back(llvm::cast<llvm::Constant>(
-        module.getOrInsertFunction(symbol, type).getCallee()));
+        module.getOrInsertFunction(kernel, type).getCallee()));
   DataEmitter emitter(module);
-  DataEmitter::setName(emitProgram(emitter, functions), RG_PROGRAM_SYMBOL);
+  DataEmitter::setName(emitProgram(emitter, functions), symbol);
 }

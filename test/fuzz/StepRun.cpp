@@ -142,7 +142,7 @@ StepRun regather::fuzz::runBundle(ModuleOp original,
   compile.threads = 1;
   FailureOr<BundleContents> contents = failure();
   if (succeeded(prepared))
-    contents = compileBundle(*prepared, compile, progress);
+    contents = compileBundle(*prepared, /*roomy=*/nullptr, compile, progress);
   if (failed(contents)) {
     run.failure = "the step cannot be compiled";
     return run;

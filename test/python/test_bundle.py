@@ -46,7 +46,7 @@ def read(bundle: Path) -> tuple[bytes, dict]:
     return data[:size], json.loads(data[size:-TRAILER.size])
 
 
-def write(path: Path, code: bytes, manifest: dict, version: int = 2) -> Path:
+def write(path: Path, code: bytes, manifest: dict, version: int = 3) -> Path:
     text = json.dumps(manifest).encode()
     path.write_bytes(code + text + TRAILER.pack(
         b"RGBUNDLE", version, 0, len(code), len(text),
@@ -130,7 +130,7 @@ def test_damage_is_seen_before_code_is_loaded(bundle: Path,
 def test_other_versions_are_refused(bundle: Path, tmp_path: Path) -> None:
     code, manifest = read(bundle)
     expect_error(run(write(tmp_path / "a.rgb", code, manifest, version=7)),
-                 "bundle of version 7", "runs version 2")
+                 "bundle of version 7", "runs version 3")
     manifest["schema"] = 9
     expect_error(run(write(tmp_path / "b.rgb", code, manifest)),
                  "schema 9", "reads schema 1")

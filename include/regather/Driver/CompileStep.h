@@ -56,8 +56,11 @@ struct BundleContents {
   Manifest manifest;
 };
 
-/// Compiles a step in one piece for `target`. Emits errors and warnings.
+/// Compiles a step in one piece for the target of `options`, and `roomy`, which
+/// runs it again with room for the rows of all experts, unless it is null.
+/// Emits errors and warnings.
 mlir::FailureOr<BundleContents> compileBundle(const PreparedStep &prepared,
+                                              const PreparedStep *roomy,
                                               const CompileOptions &options,
                                               ProgressListener &progress);
 

@@ -129,6 +129,10 @@ struct StepOptions {
 
   /// The program, with its schedule if that is one of kernels.
   ProgramOptions getProgram() const;
+
+  /// The options of the same step with room for the rows of all experts: none
+  /// are sent.
+  StepOptions withRoomForAll() const;
 };
 
 /// `dp:4,tp:2`; empty without axes.

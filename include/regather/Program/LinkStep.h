@@ -17,14 +17,16 @@
 namespace regather {
 
 /// Links kernels and tables of a step into one shared object, which needs
-/// nothing but the C library, and returns its bytes. `linker` is the path of
-/// lld; if it is empty, lld is searched for.
+/// nothing but the C library, and returns its bytes. `roomy` is what runs the
+/// step again with room for the rows of all experts, or null; it shares the
+/// kernels that both have. `linker` is the path of lld; if it is empty, lld is
+/// searched for.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-linkStep(CompiledStep &step, llvm::StringRef linker);
+linkStep(CompiledStep &step, CompiledStep *roomy, llvm::StringRef linker);
 
 /// Links tables and images of a step for GPUs, all of them data.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-linkStep(CompiledGpuStep &step, llvm::StringRef linker);
+linkStep(CompiledGpuStep &step, CompiledGpuStep *roomy, llvm::StringRef linker);
 
 } // namespace regather
 

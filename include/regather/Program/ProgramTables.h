@@ -56,13 +56,15 @@ public:
     return operations[instruction];
   }
 
-  /// Adds the tables to `module` as constant data: `RG_PROGRAM_SYMBOL`, which
-  /// calls the function `symbols[i]` for kernel i.
-  void emit(llvm::Module &module, llvm::ArrayRef<std::string> symbols);
+  /// Adds the tables to `module` as constant data under the name `symbol`,
+  /// which calls the function `symbols[i]` for kernel i.
+  void emit(llvm::Module &module, llvm::ArrayRef<std::string> symbols,
+            llvm::StringRef symbol = RG_PROGRAM_SYMBOL);
 
-  /// Adds the tables as `RG_GPU_PROGRAM_SYMBOL`, with the code of all kernels
-  /// for each architecture.
-  void emit(llvm::Module &module, llvm::ArrayRef<GpuCode> codes);
+  /// Adds the tables under the name `symbol`, with the code of all kernels for
+  /// each architecture.
+  void emit(llvm::Module &module, llvm::ArrayRef<GpuCode> codes,
+            llvm::StringRef symbol = RG_GPU_PROGRAM_SYMBOL);
 
 private:
   friend class ProgramTranslator;

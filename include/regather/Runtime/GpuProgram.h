@@ -27,6 +27,9 @@ extern "C" {
 /** The symbol of the program in the shared object of a bundle. */
 #define RG_GPU_PROGRAM_SYMBOL "regather_gpu_program"
 
+/** The same of RG_ROOMY_PROGRAM_SYMBOL. */
+#define RG_ROOMY_GPU_PROGRAM_SYMBOL "regather_roomy_gpu_program"
+
 typedef enum rg_gpu_image_kind {
   /** Text, ends with a zero byte. The driver translates it. */
   RG_GPU_IMAGE_PTX = 0,

@@ -32,6 +32,10 @@ extern "C" {
 /** The symbol of the program in the shared object of a bundle. */
 #define RG_PROGRAM_SYMBOL "regather_program"
 
+/** The same of a program beside it that runs a step again with room for the
+    rows of all experts, if the step may have too little. */
+#define RG_ROOMY_PROGRAM_SYMBOL "regather_roomy_program"
+
 /*===----------------------------------------------------------------------===*\
 |* Memory
 \*===----------------------------------------------------------------------===*/

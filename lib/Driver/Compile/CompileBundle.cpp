@@ -73,19 +73,16 @@ std::string regather::chooseCodeCluster(const StepOptions &step,
 // Bundles
 //===----------------------------------------------------------------------===//
 
-static Manifest describe(const AnalyzedStep &step, const rg_program &program) {
-  func::FuncOp entry = step.entry;
-  Manifest manifest;
-  manifest.step = step.signature;
-  manifest.arenaBytes = program.arena_bytes;
-  manifest.arenaLowerBound = program.arena_lower_bound;
-  manifest.collectives =
+static ProgramSummary summarize(func::FuncOp entry, const rg_program &program) {
+  ProgramSummary summary;
+  summary.arenaBytes = program.arena_bytes;
+  summary.arenaLowerBound = program.arena_lower_bound;
+  summary.collectives =
       summarizeCollectives(entry->getParentOfType<ModuleOp>());
-  manifest.fingerprint = llvm::utohexstr(tg::getCommunicationFingerprint(entry),
-                                         /*LowerCase=*/true, /*Width=*/16);
-  manifest.machine = getHostMachine();
-  manifest.kernels = program.kernel_count;
-  return manifest;
+  summary.fingerprint = llvm::utohexstr(tg::getCommunicationFingerprint(entry),
+                                        /*LowerCase=*/true, /*Width=*/16);
+  summary.kernels = program.kernel_count;
+  return summary;
 }
 
 static void warnOfCache(MLIRContext *context,
@@ -94,16 +91,52 @@ static void warnOfCache(MLIRContext *context,
     emitWarning(UnknownLoc::get(context)) << statistics.cacheError;
 }
 
+namespace {
+/// Steps as they were prepared and as they are compiled; of the second pair
+/// there is none unless a step may be run again.
+template <typename StepT> struct CompiledPair {
+  func::FuncOp entry, roomyEntry;
+  StepT step;
+  std::optional<StepT> roomy;
+};
+} // namespace
+
+/// Compiles one or two steps by `compile`.
+template <typename StepT>
+static FailureOr<CompiledPair<StepT>> compilePair(
+    const PreparedStep &prepared, const PreparedStep *roomy,
+    llvm::function_ref<FailureOr<StepT>(const PreparedStep &)> compile) {
+  FailureOr<StepT> step = compile(prepared);
+  if (failed(step))
+    return failure();
+  CompiledPair<StepT> pair{prepared.step.entry, {}, std::move(*step), {}};
+  if (!roomy)
+    return pair;
+  FailureOr<StepT> again = compile(*roomy);
+  if (failed(again))
+    return failure();
+  pair.roomyEntry = roomy->step.entry;
+  pair.roomy = std::move(*again);
+  return pair;
+}
+
 /// Links what has been compiled.
 template <typename StepT>
-static FailureOr<BundleContents> link(const AnalyzedStep &step, StepT &compiled,
+static FailureOr<BundleContents> link(const StepSignature &signature,
+                                      CompiledPair<StepT> &compiled,
                                       StringRef linker) {
-  func::FuncOp entry = step.entry;
   BundleContents bundle;
-  bundle.manifest = describe(step, compiled.tables->get());
-  auto object = linkStep(compiled, linker);
+  Manifest &manifest = bundle.manifest;
+  manifest.step = signature;
+  manifest.machine = getHostMachine();
+  manifest.program = summarize(compiled.entry, compiled.step.tables->get());
+  if (compiled.roomy)
+    manifest.roomy =
+        summarize(compiled.roomyEntry, compiled.roomy->tables->get());
+  auto object = linkStep(compiled.step,
+                         compiled.roomy ? &*compiled.roomy : nullptr, linker);
   if (!object)
-    return emitError(UnknownLoc::get(entry.getContext()))
+    return emitError(UnknownLoc::get(compiled.entry.getContext()))
            << llvm::toString(object.takeError());
   bundle.object = std::move(*object);
   return bundle;
@@ -121,20 +154,32 @@ static OptionsT getKernelOptions(const CompileOptions &options,
   return kernels;
 }
 
-static FailureOr<BundleContents> compileForCpu(const PreparedStep &prepared,
-                                               const CompileOptions &options,
-                                               ProgressListener &progress) {
+static FailureOr<CompiledStep> compileForCpu(const PreparedStep &prepared,
+                                             const CompileOptions &options,
+                                             ProgressListener &progress) {
   func::FuncOp entry = prepared.step.entry;
   progress.begin("compiling");
   FailureOr<CompiledStep> compiled = compileStep(
       entry, getKernelOptions<cpu::KernelCompileOptions>(options, progress),
       prepared.options.getProgram());
   progress.end();
+  if (succeeded(compiled))
+    warnOfCache(entry.getContext(), compiled->statistics);
+  return compiled;
+}
+
+static FailureOr<BundleContents> linkForCpu(const PreparedStep &prepared,
+                                            const PreparedStep *roomy,
+                                            const CompileOptions &options,
+                                            ProgressListener &progress) {
+  FailureOr<CompiledPair<CompiledStep>> compiled =
+      compilePair<CompiledStep>(prepared, roomy, [&](const PreparedStep &one) {
+        return compileForCpu(one, options, progress);
+      });
   if (failed(compiled))
     return failure();
-  warnOfCache(entry.getContext(), compiled->statistics);
   FailureOr<BundleContents> bundle =
-      link(prepared.step, *compiled, options.linker);
+      link(prepared.step.signature, *compiled, options.linker);
   if (succeeded(bundle))
     bundle->manifest.features = getHostFeatures();
   return bundle;
@@ -191,14 +236,18 @@ regather::compileForGpus(const PreparedStep &prepared,
 
 /// The code of a bundle for GPUs needs nothing of the host.
 static FailureOr<BundleContents> linkForGpus(const PreparedStep &prepared,
+                                             const PreparedStep *roomy,
                                              const CompileOptions &options,
                                              ProgressListener &progress) {
-  FailureOr<CompiledGpuStep> compiled =
-      compileForGpus(prepared, options, progress);
+  FailureOr<CompiledPair<CompiledGpuStep>> compiled =
+      compilePair<CompiledGpuStep>(
+          prepared, roomy, [&](const PreparedStep &one) {
+            return compileForGpus(one, options, progress);
+          });
   if (failed(compiled))
     return failure();
   FailureOr<BundleContents> bundle =
-      link(prepared.step, *compiled, options.linker);
+      link(prepared.step.signature, *compiled, options.linker);
   if (failed(bundle))
     return failure();
   std::string &device = bundle->manifest.device;
@@ -208,12 +257,17 @@ static FailureOr<BundleContents> linkForGpus(const PreparedStep &prepared,
 }
 
 FailureOr<BundleContents> regather::compileBundle(const PreparedStep &prepared,
+                                                  const PreparedStep *roomy,
                                                   const CompileOptions &options,
                                                   ProgressListener &progress) {
-  func::FuncOp entry = prepared.step.entry;
-  if (failed(verifyNamedPasses(entry->getParentOfType<ModuleOp>(),
-                               prepared.options, StepStage::Program)))
-    return failure();
-  return options.isForGpus() ? linkForGpus(prepared, options, progress)
-                             : compileForCpu(prepared, options, progress);
+  for (const PreparedStep *one : {&prepared, roomy}) {
+    if (!one)
+      continue;
+    func::FuncOp entry = one->step.entry;
+    if (failed(verifyNamedPasses(entry->getParentOfType<ModuleOp>(),
+                                 one->options, StepStage::Program)))
+      return failure();
+  }
+  return options.isForGpus() ? linkForGpus(prepared, roomy, options, progress)
+                             : linkForCpu(prepared, roomy, options, progress);
 }

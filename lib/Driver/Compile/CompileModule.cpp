@@ -13,6 +13,25 @@
 using namespace mlir;
 using namespace regather;
 
+/// The step that runs `prepared` again where that has too little room for the
+/// rows of experts.
+static FailureOr<PreparedStep> prepareRoomy(ModuleOp original,
+                                            const PreparedStep &prepared,
+                                            const StepOptions &options,
+                                            ProgressListener &progress) {
+  progress.begin("preparing");
+  FailureOr<PreparedStep> roomy =
+      prepareWholeStep(original, options.withRoomForAll());
+  progress.end();
+  if (failed(roomy))
+    return failure();
+  if (Failure failure =
+          checkRoomy(prepared.step.signature, roomy->step.signature))
+    return emitError(UnknownLoc::get(original.getContext()))
+           << failure.getMessage();
+  return roomy;
+}
+
 FailureOr<CompiledModule> regather::compileModule(ModuleOp module,
                                                   CompileRequest request,
                                                   ProgressListener &progress) {
@@ -25,6 +44,9 @@ FailureOr<CompiledModule> regather::compileModule(ModuleOp module,
     collector.emplace(module, std::move(*model));
   }
   step.cluster = chooseCodeCluster(step, request.code, module);
+  OwningOpRef<ModuleOp> original;
+  if (step.dispatch.isWanted())
+    original = module.clone();
   progress.begin("preparing");
   FailureOr<PreparedStep> prepared = collector
                                          ? collector->prepare(module, step)
@@ -41,8 +63,16 @@ FailureOr<CompiledModule> regather::compileModule(ModuleOp module,
       return failure();
     compiled.report = std::move(*report);
   }
-  FailureOr<BundleContents> bundle =
-      compileBundle(*prepared, request.code, progress);
+  std::optional<PreparedStep> roomy;
+  if (prepared->step.signature.overflow) {
+    FailureOr<PreparedStep> again =
+        prepareRoomy(*original, *prepared, step, progress);
+    if (failed(again))
+      return failure();
+    roomy.emplace(std::move(*again));
+  }
+  FailureOr<BundleContents> bundle = compileBundle(
+      *prepared, roomy ? &*roomy : nullptr, request.code, progress);
   if (failed(bundle))
     return failure();
   compiled.bundle = std::move(*bundle);

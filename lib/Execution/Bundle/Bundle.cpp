@@ -134,12 +134,10 @@ Result<Manifest> regather::readManifest(const std::string &path) {
   return manifest;
 }
 
-/// The tables of a kind in the shared object of a bundle. What is loaded is
-/// opened by its name once more, and has to be what was checked.
-template <typename T>
-static Result<const T *> loadTables(const std::string &path,
-                                    const Manifest &manifest,
-                                    const char *symbol) {
+/// Loads the shared object of a bundle. What is loaded is opened by its name
+/// once more, and has to be what was checked.
+static Result<void *> openLibrary(const std::string &path,
+                                  const Manifest &manifest) {
   Failure replaced("it was replaced after it had been checked");
   if (identify(path) != manifest.file)
     return replaced;
@@ -150,6 +148,12 @@ static Result<const T *> loadTables(const std::string &path,
     return Failure(dlerror());
   if (identify(path) != manifest.file)
     return replaced;
+  return library;
+}
+
+/// The tables of a kind in the shared object of a bundle.
+template <typename T>
+static Result<const T *> findTables(void *library, const char *symbol) {
   const void *tables = dlsym(library, symbol);
   if (!tables)
     return Failure("it holds no program");
@@ -230,16 +234,80 @@ BundleOptions regather::makeBundleOptions(const RunFlags &flags) {
   return options;
 }
 
-static Result<std::unique_ptr<Engine>>
-loadForCpu(const std::string &path, const Manifest &manifest,
-           const BundleOptions &options,
-           const std::function<void(const std::string &)> &report) {
-  if (options.gpu.one_rank_of_job)
+static Failure checkOptions(const Manifest &manifest,
+                            const BundleOptions &options) {
+  bool isForCpu = manifest.device.empty();
+  if (isForCpu && options.gpu.one_rank_of_job)
     return Failure("--comm=nccl needs a bundle for GPUs");
-  auto program = loadTables<rg_program>(path, manifest, RG_PROGRAM_SYMBOL);
+  if (!isForCpu && options.job)
+    return Failure("--comm=mpi needs a bundle for processors");
+  if (!isForCpu && options.profiles)
+    return Failure("--profile needs a bundle for processors");
+  return Failure();
+}
+
+/// The file next to a bundle that keeps the algorithms of its GEMMs:
+/// `step.algorithms.json` for `step.rgb`.
+static std::string getAlgorithmFile(const std::string &path, bool isRoomy) {
+  size_t length = path.size() - (isBundle(path) ? kEnding.size() : 0);
+  return path.substr(0, length) +
+         (isRoomy ? ".roomy.algorithms.json" : ".algorithms.json");
+}
+
+namespace {
+/// The code of a bundle, loaded when it is first asked for. Its second program
+/// is then there even if the file is written anew.
+class BundleCode {
+public:
+  BundleCode(std::string path, Manifest manifest, BundleOptions options,
+             std::function<void(const std::string &)> report)
+      : path(std::move(path)), manifest(std::move(manifest)),
+        options(std::move(options)), report(std::move(report)) {}
+
+  const Manifest &getManifest() const { return manifest; }
+  Result<std::unique_ptr<Engine>> createEngine() {
+    return create(manifest.step, /*isRoomy=*/false);
+  }
+  Result<RoomyStep> createRoomy();
+
+private:
+  Result<std::unique_ptr<Engine>> create(const StepSignature &step,
+                                         bool isRoomy);
+  Result<std::unique_ptr<Engine>> createForCpu(const StepSignature &step,
+                                               bool isRoomy);
+  Result<std::unique_ptr<Engine>> createForGpu(const StepSignature &step,
+                                               bool isRoomy);
+  Failure open();
+
+  std::string path;
+  Manifest manifest;
+  BundleOptions options;
+  std::function<void(const std::string &)> report;
+  void *library = nullptr;
+};
+} // namespace
+
+Failure BundleCode::open() {
+  if (library)
+    return Failure();
+  if (Failure failure = checkHost(manifest.machine, manifest.features))
+    return failure;
+  if (Failure failure = checkOptions(manifest, options))
+    return failure;
+  Result<void *> opened = openLibrary(path, manifest);
+  if (!opened)
+    return opened.getFailure();
+  library = *opened;
+  return Failure();
+}
+
+Result<std::unique_ptr<Engine>>
+BundleCode::createForCpu(const StepSignature &step, bool isRoomy) {
+  auto program = findTables<rg_program>(
+      library, isRoomy ? RG_ROOMY_PROGRAM_SYMBOL : RG_PROGRAM_SYMBOL);
   if (!program)
     return program.getFailure();
-  if (Failure failure = checkTables(**program, manifest.step))
+  if (Failure failure = checkTables(**program, step))
     return failure;
   auto engine = CpuEngine::create(**program, options.executor,
                                   makeReporter(**program, report));
@@ -248,31 +316,19 @@ loadForCpu(const std::string &path, const Manifest &manifest,
   return std::unique_ptr<Engine>(std::move(*engine));
 }
 
-/// The file next to a bundle that keeps the algorithms of its GEMMs:
-/// `step.algorithms.json` for `step.rgb`.
-static std::string getAlgorithmFile(const std::string &path) {
-  size_t length = path.size() - (isBundle(path) ? kEnding.size() : 0);
-  return path.substr(0, length) + ".algorithms.json";
-}
-
-static Result<std::unique_ptr<Engine>>
-loadForGpu(const std::string &path, const Manifest &manifest,
-           const BundleOptions &options,
-           const std::function<void(const std::string &)> &report) {
-  if (options.job)
-    return Failure("--comm=mpi needs a bundle for processors");
-  if (options.profiles)
-    return Failure("--profile needs a bundle for processors");
-  auto gpu = loadTables<rg_gpu_program>(path, manifest, RG_GPU_PROGRAM_SYMBOL);
+Result<std::unique_ptr<Engine>>
+BundleCode::createForGpu(const StepSignature &step, bool isRoomy) {
+  auto gpu = findTables<rg_gpu_program>(
+      library, isRoomy ? RG_ROOMY_GPU_PROGRAM_SYMBOL : RG_GPU_PROGRAM_SYMBOL);
   if (!gpu)
     return gpu.getFailure();
   if ((*gpu)->version == RG_GPU_PROGRAM_VERSION)
-    if (Failure failure = checkTables(*(*gpu)->program, manifest.step))
+    if (Failure failure = checkTables(*(*gpu)->program, step))
       return failure;
-  std::string algorithmFile = getAlgorithmFile(path);
+  std::string algorithmFile = getAlgorithmFile(path, isRoomy);
   rg_gpu_executor_options gpuOptions = options.gpu;
   gpuOptions.default_algorithm_file = algorithmFile.c_str();
-  auto engine = GpuEngine::create(**gpu, manifest.step, gpuOptions,
+  auto engine = GpuEngine::create(**gpu, step, gpuOptions,
                                   makeReporter(*(*gpu)->program, report));
   if (!engine)
     return engine.getFailure();
@@ -282,17 +338,37 @@ loadForGpu(const std::string &path, const Manifest &manifest,
   return std::unique_ptr<Engine>(std::move(*engine));
 }
 
+Result<std::unique_ptr<Engine>> BundleCode::create(const StepSignature &step,
+                                                   bool isRoomy) {
+  if (Failure failure = open())
+    return explain(path, failure.getMessage());
+  auto engine = manifest.device.empty() ? createForCpu(step, isRoomy)
+                                        : createForGpu(step, isRoomy);
+  if (!engine)
+    return explain(path, engine.getMessage());
+  return engine;
+}
+
+Result<RoomyStep> BundleCode::createRoomy() {
+  RoomyStep roomy;
+  roomy.step = manifest.step;
+  unsigned overflow = *manifest.step.overflow;
+  roomy.step.results.erase(roomy.step.results.begin() + overflow);
+  roomy.step.overflow.reset();
+  if (roomy.step.loss && *roomy.step.loss > overflow)
+    --*roomy.step.loss;
+  auto engine = create(roomy.step, /*isRoomy=*/true);
+  if (!engine)
+    return engine.getFailure();
+  roomy.engine = std::move(*engine);
+  return roomy;
+}
+
 Result<std::unique_ptr<Engine>>
 regather::loadBundle(const std::string &path, const Manifest &manifest,
                      const BundleOptions &options,
                      const std::function<void(const std::string &)> &report) {
-  if (Failure failure = checkHost(manifest.machine, manifest.features))
-    return explain(path, failure.getMessage());
-  auto load = manifest.device.empty() ? loadForCpu : loadForGpu;
-  auto engine = load(path, manifest, options, report);
-  if (!engine)
-    return explain(path, engine.getMessage());
-  return engine;
+  return BundleCode(path, manifest, options, report).createEngine();
 }
 
 //===----------------------------------------------------------------------===//
@@ -327,20 +403,22 @@ Result<RunSubject> regather::describeBundle(
   Result<Manifest> read = readManifest(path);
   if (!read)
     return read.getFailure();
-  auto manifest = std::make_shared<Manifest>(std::move(*read));
-  Failure failure = checkHost(manifest->machine, manifest->features);
+  Failure failure = checkHost(read->machine, read->features);
   if (!failure)
     failure =
-        chooseRanks(manifest->step, options.executor.ranks, options.job.get());
+        chooseRanks(read->step, options.executor.ranks, options.job.get());
   if (failure)
     return explain(path, failure);
-  int64_t ranks = manifest->step.ranks;
+  int64_t ranks = read->step.ranks;
   options.setRanks(ranks);
-  RunSubject subject{manifest->step, manifest->collectives,
-                     [path, manifest, options, reportError] {
-                       return loadBundle(path, *manifest, options, reportError);
-                     },
-                     reportError};
+  auto code = std::make_shared<BundleCode>(path, std::move(*read), options,
+                                           reportError);
+  const Manifest &manifest = code->getManifest();
+  RunSubject subject{manifest.step, manifest.program.collectives,
+                     [code] { return code->createEngine(); }, reportError};
+  // Ranks that NCCL connects find each other once.
+  if (manifest.roomy && !options.gpu.one_rank_of_job)
+    subject.createRoomy = [code] { return code->createRoomy(); };
   if (options.job)
     subject.onlyRank = options.job->getRank();
   if (options.gpu.one_rank_of_job) {

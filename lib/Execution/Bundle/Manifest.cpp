@@ -89,6 +89,19 @@ static OrderedJson toJson(const Mesh &mesh) {
   return json;
 }
 
+/// Adds what code there is, and what memory it takes.
+static void addCode(OrderedJson &json, const ProgramSummary &program) {
+  json["kernels"] = program.kernels;
+  json["arena"] = {{"bytes", program.arenaBytes},
+                   {"lower_bound", program.arenaLowerBound}};
+}
+
+/// Adds how its ranks communicate.
+static void addCommunication(OrderedJson &json, const ProgramSummary &program) {
+  addCollectives(json, program.collectives);
+  json["fingerprint"] = program.fingerprint;
+}
+
 std::string regather::formatManifest(const Manifest &manifest) {
   const StepSignature &step = manifest.step;
   OrderedJson json = {{"schema", Manifest::kSchema}, {"entry", step.entry}};
@@ -103,17 +116,19 @@ std::string regather::formatManifest(const Manifest &manifest) {
                     {"features", manifest.features}};
   if (!manifest.device.empty())
     json["target"]["device"] = manifest.device;
-  json["kernels"] = manifest.kernels;
-  json["arena"] = {{"bytes", manifest.arenaBytes},
-                   {"lower_bound", manifest.arenaLowerBound}};
+  addCode(json, manifest.program);
   json["arguments"] = OrderedJson::array();
   for (const StepValue &value : step.arguments)
     json["arguments"].push_back(toJson(value, step));
   json["results"] = OrderedJson::array();
   for (const StepValue &value : step.results)
     json["results"].push_back(toJson(value, step));
-  addCollectives(json, manifest.collectives);
-  json["fingerprint"] = manifest.fingerprint;
+  addCommunication(json, manifest.program);
+  if (manifest.roomy) {
+    OrderedJson &roomy = json["roomy"];
+    addCode(roomy, *manifest.roomy);
+    addCommunication(roomy, *manifest.roomy);
+  }
   return json.dump(1) + '\n';
 }
 
@@ -231,6 +246,17 @@ static CollectiveSummary parseCollective(const OrderedJson &json) {
   return summary;
 }
 
+static ProgramSummary parseProgram(const OrderedJson &json) {
+  ProgramSummary program;
+  program.kernels = json.at("kernels");
+  program.arenaBytes = json.at("arena").at("bytes");
+  program.arenaLowerBound = json.at("arena").at("lower_bound");
+  for (const OrderedJson &collective : json.at("collectives"))
+    program.collectives.push_back(parseCollective(collective));
+  program.fingerprint = json.at("fingerprint");
+  return program;
+}
+
 static Result<Manifest> parse(const OrderedJson &json) {
   Manifest manifest;
   StepSignature &step = manifest.step;
@@ -244,9 +270,9 @@ static Result<Manifest> parse(const OrderedJson &json) {
   manifest.features =
       json.at("target").at("features").get<std::vector<std::string>>();
   manifest.device = json.at("target").value("device", std::string());
-  manifest.kernels = json.at("kernels");
-  manifest.arenaBytes = json.at("arena").at("bytes");
-  manifest.arenaLowerBound = json.at("arena").at("lower_bound");
+  manifest.program = parseProgram(json);
+  if (json.contains("roomy"))
+    manifest.roomy = parseProgram(json.at("roomy"));
   if (Failure failure = parseValues(json.at("arguments"), step, step.arguments))
     return failure;
   if (Failure failure = parseValues(json.at("results"), step, step.results))
@@ -257,9 +283,9 @@ static Result<Manifest> parse(const OrderedJson &json) {
     if (step.results[i].role == Role::Overflow)
       step.overflow = static_cast<unsigned>(i);
   }
-  for (const OrderedJson &collective : json.at("collectives"))
-    manifest.collectives.push_back(parseCollective(collective));
-  manifest.fingerprint = json.at("fingerprint");
+  if (manifest.roomy && !step.overflow)
+    return Failure("it has a program with more room, but its step always has "
+                   "enough");
   return manifest;
 }
 

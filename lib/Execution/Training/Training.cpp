@@ -97,9 +97,38 @@ private:
 
 /// True if tensors of one can be used as the other.
 static bool isSame(const StepValue &lhs, const StepValue &rhs) {
-  return lhs.role == rhs.role && lhs.argument == rhs.argument &&
-         lhs.elementType == rhs.elementType &&
-         lhs.localShape == rhs.localShape && lhs.globalShape == rhs.globalShape;
+  return lhs.name == rhs.name && lhs.role == rhs.role &&
+         lhs.argument == rhs.argument && lhs.elementType == rhs.elementType &&
+         lhs.localShape == rhs.localShape &&
+         lhs.globalShape == rhs.globalShape && lhs.placement == rhs.placement &&
+         lhs.members == rhs.members;
+}
+
+/// What the first of two values that differ is called; empty if none does.
+static std::string findOther(const std::vector<StepValue> &lhs,
+                             const std::vector<StepValue> &rhs) {
+  size_t count = std::max(lhs.size(), rhs.size());
+  for (size_t i = 0; i != count; ++i)
+    if (i >= lhs.size() || i >= rhs.size() || !isSame(lhs[i], rhs[i]))
+      return i < lhs.size() ? lhs[i].name : rhs[i].name;
+  return "";
+}
+
+Failure regather::checkRoomy(const StepSignature &step,
+                             const StepSignature &roomy) {
+  std::vector<StepValue> results = step.results;
+  results.erase(results.begin() + *step.overflow);
+  auto explain = [](const char *kind, const std::string &name) {
+    return Failure("a step that has too little room for its rows cannot be "
+                   "run again: with room for all, " +
+                   std::string(kind) + " '" + name + "' differs");
+  };
+  if (std::string name = findOther(step.arguments, roomy.arguments);
+      !name.empty())
+    return explain("argument", name);
+  if (std::string name = findOther(results, roomy.results); !name.empty())
+    return explain("result", name);
+  return Failure();
 }
 
 Failure StepRepeater::create(int64_t overflow) {
@@ -114,16 +143,8 @@ Failure StepRepeater::create(int64_t overflow) {
   Result<RoomyStep> created = hooks.createRoomy();
   if (!created)
     return created.getFailure();
-  std::vector<StepValue> results = step.results;
-  results.erase(results.begin() + *step.overflow);
-  auto isSameList = [](const std::vector<StepValue> &lhs,
-                       const std::vector<StepValue> &rhs) {
-    return std::equal(lhs.begin(), lhs.end(), rhs.begin(), rhs.end(), isSame);
-  };
-  if (!isSameList(step.arguments, created->step.arguments) ||
-      !isSameList(results, created->step.results))
-    return Failure("a step had too little room for its rows, and with room for "
-                   "all it takes other arguments, or has other results");
+  if (Failure failure = checkRoomy(step, created->step))
+    return failure;
   roomy = std::move(*created);
   return Failure();
 }

@@ -21,7 +21,7 @@
 namespace regather {
 
 /// Changes whenever a reader of an older one would misread the file.
-inline constexpr uint32_t kBundleVersion = 2;
+inline constexpr uint32_t kBundleVersion = 3;
 
 /// Writes a bundle, which appears under its name when it is complete.
 Failure writeBundle(const std::string &path, std::string_view object,

@@ -43,6 +43,11 @@ struct AxisPlacement {
   /// still to be reduced.
   std::optional<int64_t> dim;
   ReductionKind reduction = ReductionKind::Sum;
+
+  bool operator==(const AxisPlacement &other) const {
+    return axes == other.axes && dim == other.dim &&
+           reduction == other.reduction;
+  }
 };
 
 /// Axes that it does not mention hold copies.
@@ -69,6 +74,10 @@ struct StepMember {
   /// First element in the global flat tensor.
   int64_t offset = 0;
   Shape shape;
+
+  bool operator==(const StepMember &other) const {
+    return name == other.name && offset == other.offset && shape == other.shape;
+  }
 };
 
 /// One argument or result. Scalars are described as tensors of rank 0.

@@ -52,6 +52,10 @@ struct RoomyStep {
   std::unique_ptr<Engine> engine;
 };
 
+/// What is wrong if `roomy` is to run again what `step` had too little room
+/// for: a tensor of one cannot be used as that of the other.
+Failure checkRoomy(const StepSignature &step, const StepSignature &roomy);
+
 /// What happens around the steps of a training.
 struct TrainingHooks {
   StepCallback callback;
