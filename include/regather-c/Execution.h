@@ -65,6 +65,11 @@ typedef struct RegatherExecutableOptions {
       job. NCCL moves data; the ranks find each other by the store, and compare
       what they have compiled before the first collective. */
   const rg_store *store;
+  /** Nonzero: the step has room for the rows of all experts, whatever
+      `expert-capacity` says. It takes the same arguments as without, and has
+      the same results but for the `overflow`; it is what a step is run again
+      with whose overflow is above zero, and which has updated nothing. */
+  int32_t hasRoomForAll;
 } RegatherExecutableOptions;
 
 /** Compiles the step of a document, for one rank or as one of a job. `plan` and
@@ -84,11 +89,15 @@ regatherExecutableDestroy(RegatherExecutable *executable);
 
 /** That a dimension of a value is cut into `count` shards of one size, rounded
     up, of which this rank has the one with number `index`. What lies behind the
-    end of the whole value is padding. */
+    end of the whole value is padding. `axes` are the numbers of the axes of the
+    mesh whose ranks have the shards, the one first on which they change most
+    slowly. */
 typedef struct RegatherShard {
   uint32_t dimension;
   uint32_t count;
   uint32_t index;
+  uint32_t numAxes;
+  const uint32_t *axes;
 } RegatherShard;
 
 /** An argument or a result. Texts and shapes live as long as the executable. */

@@ -100,7 +100,8 @@ static Result<StepOptions> readOptions(const RegatherExecutableOptions &given) {
   request->step.ranks = given.transport ? given.transport->ranks
                         : given.store   ? given.store->ranks
                                         : 1;
-  return std::move(request->step);
+  return given.hasRoomForAll ? request->step.withRoomForAll()
+                             : std::move(request->step);
 }
 
 static std::vector<std::vector<RegatherShard>>
@@ -115,7 +116,9 @@ getShards(const std::vector<StepValue> &values, const StepSignature &step,
                         static_cast<uint32_t>(
                             step.mesh->getGroup(rank, placement.axes).size()),
                         static_cast<uint32_t>(
-                            step.mesh->getIndexInGroup(rank, placement.axes))});
+                            step.mesh->getIndexInGroup(rank, placement.axes)),
+                        static_cast<uint32_t>(placement.axes.size()),
+                        placement.axes.data()});
   }
   return shards;
 }

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from ctypes import (POINTER, Structure, byref, c_char_p, c_double, c_int32,
                     c_int64, c_size_t, c_uint32, c_uint64, c_void_p)
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -23,14 +24,26 @@ class _Options(Structure):
                 ("name", c_char_p), ("num_options", c_uint32),
                 ("options", POINTER(_Option)), ("transport", c_void_p),
                 ("timeout_seconds", c_double), ("device", c_char_p),
-                ("memory_of", c_void_p), ("store", c_void_p)]
+                ("memory_of", c_void_p), ("store", c_void_p),
+                ("has_room_for_all", c_int32)]
 
 
-class Shard(Structure):
-    """That `dimension` is cut into `count` parts, of which this is `index`."""
-
+class _Shard(Structure):
     _fields_ = [("dimension", c_uint32), ("count", c_uint32),
-                ("index", c_uint32)]
+                ("index", c_uint32), ("num_axes", c_uint32),
+                ("axes", POINTER(c_uint32))]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """That `dimension` is cut into `count` parts, of which this is `index`, over
+    axes of the mesh, by their numbers, of which the first changes most slowly.
+    """
+
+    dimension: int
+    count: int
+    index: int
+    axes: tuple[int, ...]
 
 
 class _Value(Structure):
@@ -39,7 +52,7 @@ class _Value(Structure):
                 ("is_donated", c_int32), ("rank", c_uint32),
                 ("shape", POINTER(c_int64)), ("bytes", c_uint64),
                 ("global_shape", POINTER(c_int64)), ("num_shards", c_uint32),
-                ("shards", POINTER(Shard)), ("is_partial", c_int32)]
+                ("shards", POINTER(_Shard)), ("is_partial", c_int32)]
 
 
 class Value:
@@ -59,7 +72,8 @@ class Value:
         self.shape = tuple(value.shape[:value.rank])
         self.bytes: int = value.bytes
         self.global_shape = tuple(value.global_shape[:value.rank])
-        self.shards = [Shard(shard.dimension, shard.count, shard.index)
+        self.shards = [Shard(shard.dimension, shard.count, shard.index,
+                             tuple(shard.axes[:shard.num_axes]))
                        for shard in value.shards[:value.num_shards]]
         self.partial = bool(value.is_partial)
 
@@ -112,8 +126,9 @@ class Executable:
     "cpu", "cuda:N" or "cuda"; on a GPU arguments lie on the device, and those
     that are no inputs in the memory of the executable `memory_of`, if there is
     one. There, a rank of a job has a `store`, the address of an `rg_store`,
-    instead of a transport. Raises `RegatherError` for what cannot be compiled, and what is missing
-    to run.
+    instead of a transport. With `has_room_for_all` it is what runs a step again
+    that had too little room for the rows of experts. Raises `RegatherError` for
+    what cannot be compiled, and what is missing to run.
     """
 
     def __init__(self, document: str | bytes,
@@ -122,13 +137,15 @@ class Executable:
                  name: str = "step", transport: int | None = None,
                  timeout: float = 0, device: str = "cpu",
                  memory_of: Executable | None = None,
-                 store: int | None = None) -> None:
+                 store: int | None = None,
+                 has_room_for_all: bool = False) -> None:
         text = document.encode() if isinstance(document, str) else document
         pairs = [_Option(key.encode(), value.encode()) for key, value in options]
         given = _Options(is_capture, threads, name.encode(), len(pairs),
                          (_Option * len(pairs))(*pairs), transport, timeout,
                          device.encode(),
-                         memory_of.handle if memory_of else None, store)
+                         memory_of.handle if memory_of else None, store,
+                         has_room_for_all)
         self._library = _load()
         self._pointer = c_void_p()
         _check(self._library.regatherExecutableCreate(

@@ -38,6 +38,7 @@ def compile_step(
     param_dtype: torch.dtype | None = None,
     reduce_dtype: torch.dtype | None = None,
     elastic: int = 0,
+    expert_capacity: float | None = None,
     fuse_attention: bool = True,
     seed: int = 0,
     device: str | torch.device | None = None,
@@ -82,6 +83,13 @@ def compile_step(
     batches of ranks. S divides its rows and is a multiple of the ranks, whose
     number is a power of two or S.
 
+    An axis called "ep", as in "dp:2,ep:2", cuts experts that are grouped GEMMs,
+    and its ranks share a batch with all others: the loss is that of the rows of
+    all ranks as one batch. With `expert_capacity=1.25` rows are sent to the
+    ranks of their experts, which have room for so many times as many as they
+    get if all experts get equally many. A step that needs more updates nothing
+    and is run again with room for all; `repeated` of the step counts.
+
     With `fuse_attention`, attention that the model writes as products and a
     softmax is carried out by blocks, as PyTorch's own is, and stores no scores.
 
@@ -116,6 +124,9 @@ def compile_step(
     if type(elastic) is not int or elastic < 0:
         raise RegatherError("expects a number of segments as elastic, got "
                             f"{elastic!r}")
+    if expert_capacity is not None and not expert_capacity > 0:
+        raise RegatherError("expects an expert_capacity above 0, got "
+                            f"{expert_capacity!r}")
     step = replace(step, compute=_read_dtype("param_dtype", param_dtype),
                    fuse_attention=fuse_attention)
     progress = Progress(3, quiet or not _is_first_rank())
@@ -123,6 +134,8 @@ def compile_step(
              for text in ([given] if isinstance(given, str) else given)]
     if plan is not None:
         flags.append(("plan", os.fspath(plan)))
+    if expert_capacity is not None:
+        flags.append(("expert-capacity", repr(float(expert_capacity))))
     job = join(axes)
     # A loss that is no number does not spoil what was trained.
     made = StepPlan(axes or [("dp", job.ranks)], f"{text} skip-nonfinite=true",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from regather.training.shards import name_of_dtype
+from regather.training.shards import EXPERTS, name_of_dtype
 
 
 @dataclass
@@ -43,6 +43,13 @@ class StepPlan:
     def mesh(self) -> str:
         return ",".join(f"{name}:{size}" for name, size in self.axes)
 
+    @property
+    def has_global_batch(self) -> bool:
+        """Each rank is given its rows of the batch of all ranks: an elastic
+        step sums over it, and the ranks of experts share it."""
+        return bool(self.elastic) or any(name == EXPERTS and size > 1
+                                         for name, size in self.axes)
+
     def list_flags(self, optimizer: str) -> list[tuple[str, str]]:
         """All flags of a program, with or without an optimizer."""
         flags = self.flags + self._list_sharding()
@@ -51,11 +58,9 @@ class StepPlan:
     def _list_sharding(self) -> list[tuple[str, str]]:
         if self.ranks == 1 and self.accumulate == 1 and not self.elastic:
             return []
-        # An elastic step is one on the batch of all ranks, of which each is
-        # given its rows.
-        batch = ([("batch", "global"), ("elastic", str(self.elastic))]
-                 if self.elastic else [("batch", "per-rank")])
-        flags = [("mesh", self.mesh), *batch,
+        flags = [("mesh", self.mesh),
+                 ("batch", "global" if self.has_global_batch else "per-rank"),
+                 *([("elastic", str(self.elastic))] if self.elastic else []),
                  # A parameter is an argument of its own, as a DTensor is.
                  ("layout", "per-parameter")]
         if self.replicate_axis:

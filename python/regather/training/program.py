@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -21,8 +21,16 @@ class StepProgram:
 
     def __init__(self, executable: Executable,
                  transport: ProcessGroupTransport | None, names: list[str],
-                 examples: list[Any]) -> None:
+                 examples: list[Any],
+                 make_room: Callable[[], StepProgram] | None = None) -> None:
+        """`make_room` compiles what runs the step again where it had too little
+        room for the rows of experts."""
         self.executable = executable
+        # Runs that were done again.
+        self.repeated = 0
+        self._make_room = make_room
+        self._roomy: StepProgram | None = None
+        self._state: Mapping[str, torch.Tensor] = {}
         self._arguments = (ctypes.c_void_p * len(executable.arguments))()
         self._results = (ctypes.c_void_p * len(executable.results))()
         numbers = {name: i for i, name in enumerate(names)}
@@ -42,18 +50,27 @@ class StepProgram:
         self._device = executable.device
         self._loss = next(i for i, value in enumerate(executable.results)
                           if value.role == "loss")
-        if any(value.role == "overflow" for value in executable.results):
-            raise RegatherError("expert-capacity: steps in Python cannot be run "
-                                "again with room for all rows of experts")
+        # Rows that there was no room for, if there may be any.
+        self._overflow: torch.Tensor | None = None
         # Updates that do not lie in their argument.
         self._copies: list[tuple[torch.Tensor, torch.Tensor]] = []
         # Results besides the loss that need memory.
         self._others: list[tuple[Value, torch.Tensor]] = []
         # At the exit of the interpreter, too, while functions can be called.
-        self.close = weakref.finalize(self, _close, executable, transport)
+        self._finish = weakref.finalize(self, _close, executable, transport)
 
-    def bind(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Takes the memory of arguments. What `state` lacks lies on the GPU."""
+    def close(self) -> None:
+        """Frees everything; it cannot be run any more."""
+        self._finish()
+        if self._roomy is not None:
+            self._roomy.close()
+
+    def bind(self, state: Mapping[str, torch.Tensor],
+             gradients: Mapping[str, torch.Tensor] | None = None) -> None:
+        """Takes the memory of arguments. What `state` lacks lies on the GPU.
+        Gradients are written to `gradients`, by the name of the parameter, if
+        that is given."""
+        self._state = state
         for i, value in enumerate(self.executable.arguments):
             if value.role != "input" and (self._device is None
                                           or value.name in state):
@@ -61,10 +78,16 @@ class StepProgram:
         for i, value in enumerate(self.executable.results):
             if i == self._loss or value.donated:
                 continue
+            if value.role == "overflow":
+                self._overflow = allocate(value)
+                self._results[i] = self._overflow.data_ptr()
+                continue
             if self._device is not None and value.role != "gradient":
                 # Nobody asks for it.
                 continue
-            result = allocate(value)
+            result = (gradients[self.executable.arguments[value.argument].name]
+                      if gradients is not None and value.role == "gradient"
+                      else allocate(value))
             self._others.append((value, result))
             self._results[i] = result.data_ptr()
             if value.role == "update":
@@ -90,10 +113,20 @@ class StepProgram:
         loss = allocate(self.executable.results[self._loss])
         self._results[self._loss] = loss.data_ptr()
         self.executable.run(self._arguments, self._results)
+        if self._overflow is not None and int(self._overflow) > 0:
+            return self._run_again(leaves)
         for target, source in self._copies:
             target.copy_(source)
         return loss
 
+    def _run_again(self, leaves: list[Any]) -> torch.Tensor:
+        """With room for all rows. The run before has updated nothing."""
+        if self._roomy is None:
+            assert self._make_room is not None
+            self._roomy = self._make_room()
+            self._roomy.bind(self._state, self.list_gradients())
+        self.repeated += 1
+        return self._roomy.run(leaves)
 
     def _take_from_device(self, tensors: list[torch.Tensor]) -> None:
         """Inputs that lie on the GPU are copied there, once the work that makes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
@@ -13,6 +15,10 @@ from regather.library.errors import RegatherError
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16,
           "bf16": torch.bfloat16, "i1": torch.bool, "i8": torch.int8,
           "i16": torch.int16, "i32": torch.int32, "i64": torch.int64}
+
+
+# The axis over which experts are cut.
+EXPERTS = "ep"
 
 
 def name_of_dtype(dtype: torch.dtype) -> str:
@@ -75,17 +81,32 @@ def check_carries_cpu_tensors() -> None:
 
 class RankMesh:
     """The mesh of a step as a DeviceMesh, for the DTensors of state_dict. In
-    a step of one rank tensors are plain."""
+    a step of one rank tensors are plain.
 
-    def __init__(self, axes: list[tuple[str, int]], replicate_axis: str,
-                 distributed: bool) -> None:
-        self._sizes = [size for _, size in axes]
-        self._sharded = [name != replicate_axis for name, _ in axes]
+    Axes of experts come first in it: where such an axis and others cut one
+    dimension, DTensors cut it in the order of the mesh."""
+
+    def __init__(self, axes: list[tuple[str, int]], distributed: bool) -> None:
+        self._order = sorted(range(len(axes)),
+                             key=lambda axis: axes[axis][0] != EXPERTS)
         self.mesh: DeviceMesh | None = None
         if distributed:
-            self.mesh = dist.init_device_mesh(
-                "cpu", tuple(self._sizes),
-                mesh_dim_names=tuple(name for name, _ in axes))
+            sizes = [size for _, size in axes]
+            ranks = torch.arange(math.prod(sizes), dtype=torch.int)
+            self.mesh = DeviceMesh(
+                "cpu", ranks.reshape(sizes).permute(self._order).contiguous(),
+                mesh_dim_names=tuple(axes[axis][0] for axis in self._order))
+
+    def _place(self, value: Value) -> list[Shard | Replicate]:
+        placements: list[Shard | Replicate] = [Replicate()] * len(self._order)
+        for shard in value.shards:
+            places = [self._order.index(axis) for axis in shard.axes]
+            if places != sorted(places):
+                raise RegatherError(f"'{value.name}' is cut over the axes of "
+                                    "the mesh in an order that DTensors lack")
+            for place in places:
+                placements[place] = Shard(shard.dimension)
+        return placements
 
     def to_distributed(self, value: Value, local: torch.Tensor,
                        is_complex: bool = False) -> torch.Tensor:
@@ -98,15 +119,8 @@ class RankMesh:
         if self.mesh is None:
             return part
         check_carries_cpu_tensors()
-        placements: list[Shard | Replicate] = [Replicate()] * len(self._sizes)
-        if value.shards:
-            (shard,) = value.shards
-            axes = [i for i, is_sharded in enumerate(self._sharded)
-                    if is_sharded]
-            for axis in axes:
-                placements[axis] = Shard(shard.dimension)
         return DTensor.from_local(
-            part, self.mesh, placements, run_check=False, shape=shape,
+            part, self.mesh, self._place(value), run_check=False, shape=shape,
             stride=torch.empty(shape, device="meta").stride())
 
     @staticmethod

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import warnings
+import weakref
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -60,7 +62,7 @@ class TrainingStep:
         self._owner: Executable | None = None
         with progress.phase("capturing"):
             self._captured = self._capture()
-        self._mesh = RankMesh(plan.axes, plan.replicate_axis, job.ranks > 1)
+        self._mesh = RankMesh(plan.axes, job.ranks > 1)
         with progress.phase("compiling"):
             self._program = self._compile(self._captured, plan.optimizer)
         with progress.phase("initialising"):
@@ -79,15 +81,16 @@ class TrainingStep:
     # Making
 
     def _capture(self) -> CapturedGraph:
-        """Of the batch that the program computes with: that of all ranks if it
-        is elastic, else that of one."""
+        """Of the batch that the program computes with: that of all ranks, or of
+        one."""
         step = self._step
-        if self._plan.elastic:
+        if self._plan.has_global_batch:
             step = join_batches(step, self.ranks)
         return capture_step(first_micro_batch(step, self._plan.accumulate),
                             verify=0)
 
-    def _compile(self, captured: CapturedGraph, optimizer: str) -> StepProgram:
+    def _compile(self, captured: CapturedGraph, optimizer: str, *,
+                 has_room_for_all: bool = False) -> StepProgram:
         plan = self._plan
         flags = plan.list_flags(optimizer)
         document = "".join(captured.lines())
@@ -99,20 +102,36 @@ class TrainingStep:
                 ("timeout", str(plan.timeout)),
                 # Of GPUs each rank may have another one.
                 ("device", plan.device.split(":")[0])], captured.tensors))
-        executable = (self._load(document, flags, transport) if plan.is_on_gpu
-                      else Executable(
+        executable = (self._load(document, flags, transport, has_room_for_all)
+                      if plan.is_on_gpu else Executable(
                           document, flags, threads=plan.count_threads(),
                           transport=transport.address if transport else None,
-                          timeout=plan.timeout))
-        for value in executable.arguments:
-            if value.partial or len(value.shards) > 1:
+                          timeout=plan.timeout,
+                          has_room_for_all=has_room_for_all))
+        for value in [*executable.arguments, *executable.results]:
+            if value.partial:
                 raise RegatherError(f"'{value.name}' lies in a way that steps "
                                     "in Python do not know")
         names, values, _ = self._step.batch()
-        return StepProgram(executable, transport, names, values)
+        # Programs do not keep the step alive.
+        make_room = None if has_room_for_all else partial(
+            TrainingStep._make_room, weakref.proxy(self), captured, optimizer)
+        return StepProgram(executable, transport, names, values, make_room)
+
+    def _make_room(self, captured: CapturedGraph,
+                   optimizer: str) -> StepProgram:
+        """What runs a step again that had too little room for the rows of
+        experts. All ranks come here together, since they have the same count
+        of rows."""
+        warnings.warn(
+            f"step {self._count + 1} had too little room for the rows of "
+            "experts; nothing was updated, and it is run again with room for "
+            "all, for which it is compiled once", RuntimeWarning, stacklevel=5)
+        return self._compile(captured, optimizer, has_room_for_all=True)
 
     def _load(self, document: str, flags: list[tuple[str, str]],
-              transport: ProcessGroupTransport | None) -> Executable:
+              transport: ProcessGroupTransport | None,
+              has_room_for_all: bool) -> Executable:
         """On the GPU, where programs after the first have its memory."""
         if transport:
             transport.watch()
@@ -120,7 +139,7 @@ class TrainingStep:
             document, flags, device=self._plan.device,
             store=transport.store.address if transport else None,
             timeout=self._plan.timeout,
-            memory_of=self._owner)
+            memory_of=self._owner, has_room_for_all=has_room_for_all)
 
     # Running
 
@@ -134,6 +153,14 @@ class TrainingStep:
         """Steps of this process that updated nothing, because their loss was
         infinite or no number."""
         return self._skipped
+
+    @property
+    def repeated(self) -> int:
+        """Runs of this process, those of `accumulate` and `eval` included, that
+        had too little room for the rows of experts and were done again."""
+        return (self._program.repeated
+                + (self._evaluation.repeated if self._evaluation else 0)
+                + (self._accumulation.repeated if self._accumulation else 0))
 
     def __call__(self, batch: Any) -> torch.Tensor:
         """Runs one step on the batch of this rank and returns the loss, which
@@ -305,6 +332,10 @@ class _Accumulation:
         self._sums = [more[f"{name}.gradient_sum"] for name in results]
         self._results = list(results.values())
         self.batches = 0
+
+    @property
+    def repeated(self) -> int:
+        return self._gradients.repeated + self._update.repeated
 
     def add(self, leaves: list[Any]) -> torch.Tensor:
         loss = self._gradients.run(leaves)
