@@ -6,9 +6,12 @@ import copy
 import hashlib
 import json
 import os
+import random
 import signal
 import sys
 import time
+import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
@@ -230,6 +233,69 @@ def run_complex(folder: Path) -> dict[str, object]:
         for name, tensor in {
             "mix": state["model"]["mix"], "turn": state["model"]["turn"],
             **state["optimizer"]["state"]["mix"]}.items()}}
+
+
+def routed(number: int, part: int, parts: int) -> tuple[tuple, tuple]:
+    """One of `parts` parts of a batch of tokens that choose their experts."""
+    import expert_routings as routings
+
+    tokens = torch.tensor(routings.draw_step(random.Random(number), 2)).reshape(
+        routings.BATCH, routings.SEQUENCE).chunk(parts)[part]
+    return (tokens,), (tokens,)
+
+
+def route(step: regather.TrainingStep, numbers: Iterable[int]) -> list[str]:
+    return [step(routed(number, step.rank, step.ranks)).item().hex()
+            for number in numbers]
+
+
+def compile_experts(**options: object) -> regather.TrainingStep:
+    import expert_routings as routings
+
+    torch.manual_seed(0)
+    model = routings.Layer()
+    if "WORLD_SIZE" in os.environ:
+        options["mesh"] = "dp:2,ep:2"
+    rank, world = (int(os.environ.get(name, default)) for name, default
+                   in (("RANK", "0"), ("WORLD_SIZE", "1")))
+    return regather.compile(
+        model, routed(0, rank, world), loss=routings.measure,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9),
+        quiet=True, timeout=60, **options)
+
+
+def end_routing(step: regather.TrainingStep) -> tuple[list[str], dict[str, str]]:
+    """What a step that has been run twice ends with: two more steps, gradients
+    of two batches, an evaluation."""
+    losses = route(step, (2, 3))
+    losses.append(step.accumulate(routed(4, step.rank, step.ranks)
+                                  ).item().hex())
+    losses += route(step, [5])
+    losses.append(step.eval(routed(6, step.rank, step.ranks)).item().hex())
+    return losses, weights(step)
+
+
+def run_experts(folder: Path) -> dict[str, object]:
+    """Experts over two ranks, without a capacity, with one that never
+    suffices, and with one that sometimes does."""
+    warnings.simplefilter("ignore")
+    gathered = compile_experts()
+    losses = route(gathered, (0, 1))
+    dcp.save(gathered.state_dict(), checkpoint_id=folder / "checkpoint")
+    gathered.save(folder / "tensors")
+    found = {"gathered": (losses, *end_routing(gathered)), "resumed": []}
+    gathered.close()
+    little = compile_experts(expert_capacity=0.01)
+    for name in ("checkpoint", "tensors"):
+        load_from(little, folder / name)
+        found["resumed"].append(end_routing(little))
+    found["repeated"] = little.repeated
+    little.close()
+    some = compile_experts(expert_capacity=1.25)
+    found["some"] = route(some, range(4))
+    found["some repeated"] = some.repeated
+    some.close()
+    return found
 
 
 def load_from(step: regather.TrainingStep, checkpoint: Path) -> None:
