@@ -52,6 +52,18 @@ def test_equals_one_device(captured: Captured, name: str,  # noqa: F811
     assert_close(results, captured.whole)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_reads_room_without_a_row(captured: Captured,  # noqa: F811
+                                          name: str) -> None:
+    """Four times the room that is needed if experts get equally many, and what
+    has no row is no number: whatever depends on it is none either."""
+    report, results = run(
+        captured, "--mesh=dp:2,ep:2", "--expert-capacity=4",
+        "--pass-option=tg-dispatch-rows:poison=true")
+    assert report["repeated_steps"] == 0
+    assert_close(results, captured.whole)
+
+
 def test_narrow_rows_have_the_same_bits(tmp_path: Path) -> None:
     """Rows of bf16 that are multiplied in f32 are sent as they are before that."""
     def make() -> tuple:

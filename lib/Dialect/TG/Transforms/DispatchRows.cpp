@@ -173,6 +173,7 @@ private:
         continue;
       ExchangeSizes sizes =
           getSizes(plan, rows.getSort(sort).rows, ranks, capacity);
+      sizes.isPoisoned = poison;
       DispatchedRegion region(rows, sort, plan, sizes, *communication);
       region.run();
       missing.push_back(region.getExchange().getMissing());

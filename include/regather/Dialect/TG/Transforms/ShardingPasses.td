@@ -329,7 +329,10 @@ def DispatchRowsPass : Pass<"tg-dispatch-rows", "::mlir::ModuleOp"> {
   let options = [
     Option<"capacity", "capacity", "double", /*default=*/"1.25",
            "Room for rows from each rank, in shares of equally many for all "
-           "experts; no more than all rows of a rank are reserved">
+           "experts; no more than all rows of a rank are reserved">,
+    Option<"poison", "poison", "bool", /*default=*/"false",
+           "Room without a row is no number instead of another row, so that "
+           "results that depend on it show; for tests">
   ];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
   let statistics = [

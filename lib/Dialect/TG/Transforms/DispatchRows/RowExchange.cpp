@@ -8,6 +8,8 @@
 
 #include "RowExchange.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace regather;
 using namespace regather::tg;
@@ -118,13 +120,24 @@ Value RowExchange::getEnds(Type element) {
   return known = communication.castTo(countBelow(ids, behind), element);
 }
 
+Value RowExchange::sort(Value received, int64_t dim) {
+  Value rows = select(received, dim, order);
+  RankedTensorType type = getSlotType(rows);
+  if (!sizes.isPoisoned || !isa<FloatType>(type.getElementType()))
+    return rows;
+  SmallVector<int64_t> shape(type.getRank(), 1);
+  shape[dim] = type.getDimSize(dim);
+  return nodes.select(nodes.reshape(mask, shape), rows,
+                      std::numeric_limits<double>::quiet_NaN());
+}
+
 Value RowExchange::send(Value rows, int64_t dim) {
-  return select(swap(select(rows, dim, rowOfSlot), dim), dim, order);
+  return sort(swap(select(rows, dim, rowOfSlot), dim), dim);
 }
 
 Value RowExchange::sendFrom(Value batch, Value numbers) {
   Value rows = select(batch, 0, select(numbers, 0, rowOfSlot));
-  return select(swap(rows, 0), 0, order);
+  return sort(swap(rows, 0), 0);
 }
 
 Value RowExchange::returnSlots(Value slots, int64_t dim) {

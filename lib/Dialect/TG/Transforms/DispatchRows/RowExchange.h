@@ -41,6 +41,8 @@ struct ExchangeSizes {
   int64_t own = 0;
   /// The rows that one rank can send to another.
   int64_t room = 0;
+  /// Slots without a row are no number.
+  bool isPoisoned = false;
 
   /// The rows that a rank has room for.
   int64_t getSlots() const { return ranks * room; }
@@ -80,6 +82,8 @@ public:
 private:
   mlir::Value select(mlir::Value value, int64_t dim, mlir::Value indices);
   mlir::Value swap(mlir::Value value, int64_t dim);
+  /// What the rank has received, in the order in which it is sorted.
+  mlir::Value sort(mlir::Value received, int64_t dim);
   /// For each of `numbers`, how many of `keys`, in ascending order, are less.
   mlir::Value countBelow(mlir::Value keys, mlir::Value numbers);
   mlir::Value shift(mlir::Value numbers, int64_t by);
