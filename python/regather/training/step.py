@@ -7,7 +7,6 @@ import os
 import warnings
 import weakref
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import torch
@@ -114,9 +113,15 @@ class TrainingStep:
                                     "in Python do not know")
         names, values, _ = self._step.batch()
         # Programs do not keep the step alive.
-        make_room = None if has_room_for_all else partial(
-            TrainingStep._make_room, weakref.proxy(self), captured, optimizer)
-        return StepProgram(executable, transport, names, values, make_room)
+        find = weakref.WeakMethod(self._make_room)
+
+        def make_room() -> StepProgram:
+            make = find()
+            assert make is not None
+            return make(captured, optimizer)
+
+        return StepProgram(executable, transport, names, values,
+                           None if has_room_for_all else make_room)
 
     def _make_room(self, captured: CapturedGraph,
                    optimizer: str) -> StepProgram:

@@ -1,5 +1,6 @@
 // RUN: regather-opt %s -split-input-file --tg-dispatch-rows=capacity=1.25 --tg-verify-step | FileCheck %s
 // RUN: regather-opt %s -split-input-file --tg-dispatch-rows=capacity=inf --tg-verify-step | FileCheck %s --check-prefix=ALL
+// RUN: regather-opt %s -split-input-file --tg-dispatch-rows='capacity=1.25 poison=true' --tg-verify-step | FileCheck %s --check-prefix=POISON
 // RUN: regather-opt %s -split-input-file --tg-dispatch-rows --remark-format=emitRemark --remarks-filter=tg-dispatch-rows -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // Of 24 rows each of two ranks gets 12 if experts get equally many, and has room
@@ -7,6 +8,10 @@
 // slot, sent, and sorted by expert where they arrive; the results go back to the
 // slots that they came from, where the batch reads them. The matrices are not
 // gathered, nor is their gradient reduced.
+// POISON-LABEL: func.func @step(
+// POISON:        %[[NONE:.*]] = tg.node "aten.scalar_tensor.default"() args [0x7FF8000000000000 : f64]
+// POISON:        %[[SENT:.*]] = tg.node "aten.where.self"(%{{.*}}, %{{.*}}, %[[NONE]])
+// POISON:        tg.node "aten._grouped_mm.default"(%[[SENT]],
 // CHECK-LABEL: func.func @step(
 // CHECK-SAME:    %[[W:[a-z0-9]+]]: tensor<2x8x6xf32>
 // CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<24x8xf32>
