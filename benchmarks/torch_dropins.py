@@ -31,6 +31,7 @@ sys.path.insert(0, str(ROOT / "python"))
 from regather.factory import make_step  # noqa: E402
 from regather.fx.capture import capture_step  # noqa: E402
 from regather.torch import OverlapPass, Partitioner  # noqa: E402
+from regather.torch.collection import paused_collection  # noqa: E402
 from regather.torch.timed import TimedGraph, kind_of  # noqa: E402
 
 
@@ -74,8 +75,9 @@ class Overlap(OverlapPass):
     """The pass; the groups of a capture exist no longer."""
 
     def __call__(self, graph: torch.fx.Graph) -> None:
-        self._run(graph, TimedGraph(graph, self.cluster,
-                                    lambda group: list(range(8))))
+        with paused_collection():
+            self._run(graph, TimedGraph(graph, self.cluster,
+                                        lambda group: list(range(8))))
 
 
 LAYERS = "[embedding],[layers.*]each,[norm,output]"

@@ -6,6 +6,7 @@ from array import array
 from ctypes import (POINTER, Structure, byref, c_double, c_int64, c_uint32,
                     c_void_p)
 from dataclasses import dataclass, field
+from itertools import accumulate, chain
 
 from regather.library.arrays import address
 from regather.library.loading import Function
@@ -50,6 +51,11 @@ class Lists:
 
     begins: array[int] = field(default_factory=lambda: array("I", [0]))
     elements: array[int] = field(default_factory=lambda: array("I"))
+
+    @classmethod
+    def of(cls, lists: list[list[int]]) -> Lists:
+        return cls(array("I", accumulate(map(len, lists), initial=0)),
+                   array("I", chain.from_iterable(lists)))
 
     def push(self, elements: list[int]) -> None:
         self.elements.extend(elements)

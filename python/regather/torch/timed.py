@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -41,6 +41,56 @@ def size_of(value: Any) -> int:
     return count * value.dtype.itemsize
 
 
+def _storage_of(value: Any) -> int | None:
+    if not isinstance(value, torch.Tensor):
+        return None
+    try:
+        return storage_key(value)
+    except NotImplementedError:
+        return None
+
+
+class Values:
+    """Sizes and memory of what nodes give, each asked for once."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[Node, int] = {}
+        self._storages: dict[Node, int | None] = {}
+
+    def size(self, node: Node) -> int:
+        """Bytes."""
+        found = self._sizes.get(node)
+        if found is None:
+            found = self._sizes[node] = size_of(node.meta.get("val"))
+        return found
+
+    def storage(self, node: Node) -> int | None:
+        """Equal for nodes that share memory; nothing if it is no tensor."""
+        if node in self._storages:
+            return self._storages[node]
+        found = self._storages[node] = _storage_of(node.meta.get("val"))
+        return found
+
+
+@dataclass(frozen=True)
+class _TargetFacts:
+    """What calls of one target have in common."""
+
+    kind: int | None
+    is_wait: bool
+    is_random: bool
+    # Nothing where it depends on the call.
+    has_effects: bool | None
+
+
+def _read_target(node: Node) -> _TargetFacts:
+    is_call = node.op == "call_function"
+    known = isinstance(node.target, OpOverload) or not is_call
+    return _TargetFacts(
+        kind_of(node), _is_wait(node), is_random(node.target),
+        is_call and bool(node.is_impure()) if known else None)
+
+
 def _flop_key(node: Node) -> str:
     """What the number depends on."""
     return str((node.target, *torch.fx.node.map_arg(
@@ -53,13 +103,10 @@ def _shapes_of(value: Any) -> Any:
     return tuple(value.shape) if isinstance(value, torch.Tensor) else value
 
 
-def count_flops(node: Node, known: dict[str, float]) -> float:
-    """Of GEMMs, convolutions and attention, as PyTorch counts them. `known` are
+def count_flops(node: Node, formula: Callable[..., Any],
+                known: dict[str, float]) -> float:
+    """Of a GEMM, convolution or attention, as PyTorch counts them. `known` are
     those of calls that are alike."""
-    from torch.utils.flop_counter import flop_registry
-    formula = flop_registry.get(getattr(node.target, "overloadpacket", None))
-    if formula is None:
-        return 0
     key = _flop_key(node)
     if key in known:
         return known[key]
@@ -78,37 +125,41 @@ def _runs(node: Node) -> bool:
             and getattr(node.target, "namespace", "") != "_c10d_functional")
 
 
-def estimate_seconds(nodes: list[Node], cluster: str) -> array[float]:
+def _formula_of(node: Node) -> Callable[..., Any] | None:
+    from torch.utils.flop_counter import flop_registry
+    formula: Callable[..., Any] | None = flop_registry.get(
+        getattr(node.target, "overloadpacket", None))
+    return formula
+
+
+def estimate_seconds(nodes: list[Node], cluster: str,
+                     values: Values | None = None) -> array[float]:
     """What each node takes on a device. Views, items and what is no call take
-    nothing."""
-    flops, sizes, types = array("d"), array("d"), array("B")
+    nothing. `values` are sizes that are known, and takes on new ones."""
+    values = Values() if values is None else values
+    size_of_node = values.size
+    flops, sizes, types = (array(code, bytes(array(code).itemsize * len(nodes)))
+                           for code in "ddB")
     known: dict[str, float] = {}
-    running: dict[int, bool] = {}
-    for node in nodes:
+    running: dict[int, tuple[bool, Callable[..., Any] | None]] = {}
+    for number, node in enumerate(nodes):
         key = id(node.target)
         if key not in running:
-            running[key] = _runs(node)
-        if not running[key]:
-            flops.append(0)
-            sizes.append(0)
-            types.append(0)
+            running[key] = (_runs(node), _formula_of(node))
+        runs, formula = running[key]
+        if not runs:
             continue
-        work, value = count_flops(node, known), node.meta.get("val")
-        flops.append(work)
-        sizes.append(size_of(value) + sum(
-            size_of(source.meta.get("val")) for source in node.args
-            if isinstance(source, Node)))
-        types.append(_TYPES.get(value.dtype, 0)
-                     if work and isinstance(value, torch.Tensor) else 0)
+        size = size_of_node(node)
+        for source in node.args:
+            if isinstance(source, Node):
+                size += size_of_node(source)
+        sizes[number] = size
+        if formula is not None:
+            flops[number] = work = count_flops(node, formula, known)
+            value = node.meta.get("val")
+            if work and isinstance(value, torch.Tensor):
+                types[number] = _TYPES.get(value.dtype, 0)
     return library.compute_seconds(cluster, flops, sizes, types)
-
-
-def _measure_nodes(nodes: list[Node], cluster: str,
-                   known: Mapping[Node, float]) -> array[float]:
-    fresh = [node for node in nodes if node not in known]
-    found = dict(zip(fresh, estimate_seconds(fresh, cluster)))
-    return array("d", [found[node] if node in found else known[node]
-                       for node in nodes])
 
 
 def kind_of(node: Node) -> int | None:
@@ -142,16 +193,6 @@ def received_bytes(node: Node, kind: int, ranks: int) -> float:
     return {2: 2 * share, 4: float(whole)}.get(kind, share)
 
 
-def _storage_of(node: Node) -> int | None:
-    value = node.meta.get("val")
-    if not isinstance(value, torch.Tensor):
-        return None
-    try:
-        return storage_key(value)
-    except NotImplementedError:
-        return None
-
-
 def _ranks_of(group: str) -> list[int]:
     try:
         return get_process_group_ranks(resolve_process_group(group))
@@ -165,12 +206,14 @@ class TimedGraph:
     Operators that write into their arguments or have other effects stay between
     what stands before and behind them, and random operators in their order.
     Raises `Unmodelled` for what cannot be measured. `ranks_of` gives the ranks of
-    a process group by its name; PyTorch knows them unless given.
+    a process group by its name; PyTorch knows them unless given. `before` is the
+    graph as it was before a change: calls that were there take what they took,
+    and give what they gave.
     """
 
     def __init__(self, graph: Graph, cluster: str,
                  ranks_of: Callable[[str], list[int]] | None = None,
-                 known: Mapping[Node, float] | None = None) -> None:
+                 before: TimedGraph | None = None) -> None:
         self.nodes = [node for node in graph.nodes
                       if node.op in ("call_function", "get_attr")]
         self.numbers = {node: i for i, node in enumerate(self.nodes)}
@@ -182,25 +225,44 @@ class TimedGraph:
         self.collectives = array("I", bytes(4 * len(self.nodes)))
         self.predecessors = library.Lists()
         self.groups: dict[str, int] = {}
-        # By the address of a target, which hashes more slowly.
-        self._effects: dict[int, bool] = {}
-        self._random: dict[int, bool] = {}
         self._measured: list[_Collective] = []
         self.cluster = cluster
-        self.seconds = _measure_nodes(self.nodes, cluster, known or {})
-        for number, node in enumerate(self.nodes):
-            self._add_collective(number, node)
+        self._values = Values() if before is None else before._values
+        # By the address of a target, which hashes more slowly.
+        self._targets: dict[int, _TargetFacts] = (
+            {} if before is None else before._targets)
+        self._facts = [self._facts_of(node) for node in self.nodes]
+        self.seconds = self._estimate(before)
+        for number, facts in enumerate(self._facts):
+            if facts.kind is not None:
+                self._add_collective(number, facts.kind)
         self._measure(cluster)
         self._add_dependencies()
         self.conflicts = self._find_conflicts()
         self._add_buffers(next(reversed(graph.nodes)))
 
-    def _add_collective(self, number: int, node: Node) -> None:
+    def _facts_of(self, node: Node) -> _TargetFacts:
+        key = id(node.target)
+        facts = self._targets.get(key)
+        if facts is None:
+            facts = self._targets[key] = _read_target(node)
+        return facts
+
+    def _estimate(self, before: TimedGraph | None) -> array[float]:
+        if before is None:
+            return estimate_seconds(self.nodes, self.cluster, self._values)
+        known = before.numbers
+        fresh = [node for node in self.nodes if node not in known]
+        found = dict(zip(fresh, estimate_seconds(fresh, self.cluster,
+                                                 self._values)))
+        return array("d", [found[node] if node in found
+                           else before.seconds[known[node]]
+                           for node in self.nodes])
+
+    def _add_collective(self, number: int, kind: int) -> None:
         """A collective that one wait waits for runs beside computation; others
         hold it up."""
-        kind = kind_of(node)
-        if kind is None:
-            return
+        node = self.nodes[number]
         group = node.args[-1]
         if not isinstance(group, str):
             raise Unmodelled("a process group is an argument")
@@ -217,18 +279,8 @@ class TimedGraph:
 
     def has_effects(self, node: Node) -> bool:
         """Of a call. Operators have them or not, whatever their arguments."""
-        if not isinstance(node.target, OpOverload):
-            return bool(node.is_impure())
-        key = id(node.target)
-        if key not in self._effects:
-            self._effects[key] = bool(node.is_impure())
-        return self._effects[key]
-
-    def _is_random(self, node: Node) -> bool:
-        key = id(node.target)
-        if key not in self._random:
-            self._random[key] = is_random(node.target)
-        return self._random[key]
+        known = self._facts_of(node).has_effects
+        return bool(node.is_impure()) if known is None else known
 
     def _measure(self, cluster: str) -> None:
         for group in sorted({one.group for one in self._measured}):
@@ -242,27 +294,32 @@ class TimedGraph:
     def _add_dependencies(self) -> None:
         barrier, random = None, None
         since: list[int] = []
-        for number, node in enumerate(self.nodes):
-            before = [self.numbers[source] for source in self.sources[number]
-                      if source in self.numbers]
-            if self.kinds[number] == WAIT:
-                self.predecessors.push(before)
+        numbers, kinds = self.numbers, self.kinds
+        lists: list[list[int]] = []
+        for number, (facts, sources) in enumerate(zip(self._facts,
+                                                      self.sources)):
+            before = [numbers[source] for source in sources
+                      if source in numbers]
+            lists.append(before)
+            if kinds[number] == WAIT:
                 since.append(number)
                 continue
             if barrier is not None:
                 before.append(barrier)
-            if self._is_random(node):
+            if facts.is_random:
                 if random is not None:
                     before.append(random)
                 random = number
-            if self.kinds[number] == COMPUTE and not _is_wait(node) and (
-                    node.op == "call_function" and self.has_effects(node)):
+            if facts.has_effects is not False and (
+                    kinds[number] == COMPUTE and not facts.is_wait
+                    and self.has_effects(self.nodes[number])):
                 before.extend(since)
                 barrier, since = number, []
             else:
                 since.append(number)
-            self.predecessors.push(before if len(before) < 2 else
-                                   sorted(set(before)))
+            if len(before) > 1:
+                lists[-1] = sorted(set(before))
+        self.predecessors = library.Lists.of(lists)
 
     def _find_conflicts(self) -> library.Lists:
         """Collectives of groups that share more than one rank wait for each
@@ -278,47 +335,46 @@ class TimedGraph:
         """One for each storage that a call makes. What a wait gives is the
         buffer of its collective."""
         self.buffer_bytes, self.writers = array("q"), array("I")
+        storage_of, kinds = self._values.storage, self.kinds
         owner: dict[Node, int] = {}
-        storages: dict[Node, int | None] = {}
         by_storage: dict[int, int] = {}
         uses: list[list[int]] = []
+        # What a collective has touched is in use until the wait.
+        held: dict[int, list[int]] = {}
         for number, (node, sources) in enumerate(zip(self.nodes, self.sources)):
-            for source in sources:
-                if source not in storages:
-                    storages[source] = _storage_of(source)
-            storage = storages[node] = _storage_of(node)
-            if self.kinds[number] == WAIT:
+            storage = storage_of(node)
+            touched = [owner[source] for source in sources if source in owner]
+            if kinds[number] == WAIT:
                 buffer = owner.get(self.nodes[self.collectives[number]])
+                touched.extend(held[self.collectives[number]])
             else:
                 buffer = by_storage.get(storage) if storage else None
-            if buffer is None and storage is not None and not any(
-                    storages[source] == storage for source in sources):
+            if buffer is None and storage is not None and storage not in map(
+                    storage_of, sources):
                 buffer = len(uses)
-                self.buffer_bytes.append(size_of(node.meta["val"]))
+                self.buffer_bytes.append(self._values.size(node))
                 self.writers.append(number)
                 uses.append([])
-            touched = [owner[source] for source in sources if source in owner]
             if buffer is not None:
                 owner[node] = buffer
                 touched.append(buffer)
                 if storage is not None:
                     by_storage[storage] = buffer
-            waits = ([self.numbers[user] for user in node.users]
-                     if self.kinds[number] == COLLECTIVE else [])
+            if kinds[number] == COLLECTIVE:
+                held[number] = touched
             for one in touched:
-                uses[one].append(number)
-                uses[one].extend(waits)
+                users = uses[one]
+                # A wait of several values of one buffer uses it once.
+                if not users or users[-1] != number:
+                    users.append(number)
         returned = {owner[node] for node in output.all_input_nodes
                     if node in owner}
         self.live_out = array("B", [i in returned for i in range(len(uses))])
-        self.users = library.Lists()
-        for used in uses:
-            self.users.push(sorted(set(used)))
+        self.users = library.Lists.of(uses)
 
     def measure_again(self, graph: Graph) -> TimedGraph:
-        """The graph after a change. Calls that were there take what they took."""
-        return TimedGraph(graph, self.cluster, self.ranks_of,
-                          dict(zip(self.nodes, self.seconds)))
+        """The graph after a change, which has left alone what calls give."""
+        return TimedGraph(graph, self.cluster, self.ranks_of, self)
 
     def to_arrays(self) -> library.TimedArrays:
         return library.TimedArrays(
