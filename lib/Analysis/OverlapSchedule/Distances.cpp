@@ -79,6 +79,7 @@ private:
   }
 
   void findCuts();
+  void addCandidate(const Recent &job);
   void addRecent(uint32_t op, uint32_t resource);
   double getMeetingBound(ArrayRef<Recent> jobs) const;
   double getCutBound(uint32_t cut);
@@ -138,6 +139,28 @@ void Distances::findCuts() {
   }
 }
 
+/// Keeps the last kRecent jobs, the last one first, each with the largest of
+/// its distances. What comes is sorted but for the seams, so few steps find a
+/// place.
+void Distances::addCandidate(const Recent &job) {
+  auto comesFirst = [&](uint32_t a, uint32_t b) {
+    return before[a] > before[b] || (before[a] == before[b] && a < b);
+  };
+  size_t place = candidates.size();
+  while (place != 0 && comesFirst(job.op, candidates[place - 1].op))
+    --place;
+  if (place != 0 && candidates[place - 1].op == job.op) {
+    double &distance = candidates[place - 1].distance;
+    distance = std::max(distance, job.distance);
+    return;
+  }
+  if (place == kRecent)
+    return;
+  if (candidates.size() == kRecent)
+    candidates.pop_back();
+  candidates.insert(candidates.begin() + place, job);
+}
+
 /// Finds the jobs that lead to `op`: those of what it needs, and that itself.
 void Distances::addRecent(uint32_t op, uint32_t resource) {
   ArrayRef<uint32_t> needed = getNeeded(op);
@@ -148,21 +171,11 @@ void Distances::addRecent(uint32_t op, uint32_t resource) {
   candidates.clear();
   for (uint32_t other : needed) {
     if (getResource(other) == resource)
-      candidates.push_back({other, 0});
+      addCandidate({other, 0});
     const Range &range = getRecent(other, resource);
     for (const Recent &job : ArrayRef(pool).slice(range.begin, range.count))
-      candidates.push_back({job.op, job.distance + graph.seconds[other]});
+      addCandidate({job.op, job.distance + graph.seconds[other]});
   }
-  // Sorts by job, the larger distance first, so that duplicates are neighbours.
-  llvm::sort(candidates, [&](const Recent &a, const Recent &b) {
-    return std::make_tuple(-before[a.op], a.op, -a.distance) <
-           std::make_tuple(-before[b.op], b.op, -b.distance);
-  });
-  candidates.erase(
-      llvm::unique(candidates, [](const Recent &a,
-                                  const Recent &b) { return a.op == b.op; }),
-      candidates.end());
-  candidates.resize(std::min<size_t>(candidates.size(), kRecent));
   getRecent(op, resource) = {pool.size(),
                              static_cast<uint32_t>(candidates.size())};
   llvm::append_range(pool, candidates);

@@ -227,10 +227,10 @@ class TimedGraph:
         self.groups: dict[str, int] = {}
         self._measured: list[_Collective] = []
         self.cluster = cluster
-        self._values = Values() if before is None else before._values
+        self.values = Values() if before is None else before.values
         # By the address of a target, which hashes more slowly.
-        self._targets: dict[int, _TargetFacts] = (
-            {} if before is None else before._targets)
+        self.targets: dict[int, _TargetFacts] = (
+            {} if before is None else before.targets)
         self._facts = [self._facts_of(node) for node in self.nodes]
         self.seconds = self._estimate(before)
         for number, facts in enumerate(self._facts):
@@ -243,18 +243,18 @@ class TimedGraph:
 
     def _facts_of(self, node: Node) -> _TargetFacts:
         key = id(node.target)
-        facts = self._targets.get(key)
+        facts = self.targets.get(key)
         if facts is None:
-            facts = self._targets[key] = _read_target(node)
+            facts = self.targets[key] = _read_target(node)
         return facts
 
     def _estimate(self, before: TimedGraph | None) -> array[float]:
         if before is None:
-            return estimate_seconds(self.nodes, self.cluster, self._values)
+            return estimate_seconds(self.nodes, self.cluster, self.values)
         known = before.numbers
         fresh = [node for node in self.nodes if node not in known]
         found = dict(zip(fresh, estimate_seconds(fresh, self.cluster,
-                                                 self._values)))
+                                                 self.values)))
         return array("d", [found[node] if node in found
                            else before.seconds[known[node]]
                            for node in self.nodes])
@@ -335,7 +335,7 @@ class TimedGraph:
         """One for each storage that a call makes. What a wait gives is the
         buffer of its collective."""
         self.buffer_bytes, self.writers = array("q"), array("I")
-        storage_of, kinds = self._values.storage, self.kinds
+        storage_of, kinds = self.values.storage, self.kinds
         owner: dict[Node, int] = {}
         by_storage: dict[int, int] = {}
         uses: list[list[int]] = []
@@ -352,7 +352,7 @@ class TimedGraph:
             if buffer is None and storage is not None and storage not in map(
                     storage_of, sources):
                 buffer = len(uses)
-                self.buffer_bytes.append(self._values.size(node))
+                self.buffer_bytes.append(self.values.size(node))
                 self.writers.append(number)
                 uses.append([])
             if buffer is not None:
