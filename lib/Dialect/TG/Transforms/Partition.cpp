@@ -80,6 +80,10 @@ struct Partition : public regather::tg::impl::PartitionPassBase<Partition> {
       return signalPassFailure();
     }
     eraseDeadBackward(*step);
+    // Gathers of one parameter count once, with the policies of all. PyTorch
+    // keeps those that it is given.
+    if (!matchPyTorch && failed(mergeGathers(*step)))
+      return signalPassFailure();
     numberForward(*step);
     FailureOr<CostModel> model = loadCostModel(*step, cluster);
     if (failed(model) || failed(readRecord(*step)) ||
@@ -89,7 +93,6 @@ struct Partition : public regather::tg::impl::PartitionPassBase<Partition> {
     // their number alone. Merging gathers removes nothing that is counted.
     if (failed(countRepeated(*step, *model)))
       return signalPassFailure();
-    // PyTorch keeps the gathers that it is given.
     if (!matchPyTorch && failed(mergeGathers(*step)))
       return signalPassFailure();
     record(*step);

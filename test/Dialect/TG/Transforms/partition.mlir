@@ -116,6 +116,30 @@ func.func @marked_gather(%w: tensor<2x4xf32> {tg.role = #tg.role<parameter>}, %x
 
 // -----
 
+// Of two gathers of one parameter, one is marked: both are one before anything
+// is decided, so that the value is not saved for the reader of the other.
+// CHECK-LABEL: @forward
+// CHECK-COUNT-1: tg.all_gather
+// CHECK-NOT:     tg.all_gather
+// CHECK-NOT:     tg.saved_results
+// CHECK-LABEL: @backward
+// CHECK:         tg.all_gather {{.*}} phase backward generation 1
+// CHECK-NOT:     tg.all_gather
+tg.mesh @mesh [dp = 2]
+
+func.func @one_of_two_marked(%w: tensor<2x4xf32> {tg.role = #tg.role<parameter>}, %x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) {
+  %0 = tg.all_gather %w on @mesh [dp] dim 0 phase forward : (tensor<2x4xf32>) -> !tg.future<tensor<4x4xf32>>
+  %a = tg.wait %0 : !tg.future<tensor<4x4xf32>>
+  %1 = tg.all_gather %w on @mesh [dp] dim 0 phase forward : (tensor<2x4xf32>) -> !tg.future<tensor<4x4xf32>>
+  %b = tg.wait %1 {tg.policy = #tg.policy<must_recompute>} : !tg.future<tensor<4x4xf32>>
+  %y = tg.node "aten.mm.default"(%a, %b) {tg.phase = #tg.phase<forward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %g = tg.node "aten.mm.default"(%x, %a) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %h = tg.node "aten.mm.default"(%x, %b) {tg.phase = #tg.phase<backward>} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %y, %g, %h : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>
+}
+
+// -----
+
 // Bits are drawn again with the mask that is made of them, which is not saved.
 // CHECK-LABEL: @forward
 // CHECK-SAME:    -> (tensor<4xf32> {tg.name = "result0"})
