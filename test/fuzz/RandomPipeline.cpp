@@ -192,6 +192,9 @@ PassCall regather::fuzz::drawCall(Draw &draw, StringRef pass,
     add("plan=" + drawPlan(draw, names));
   if (pass == "tg-append-optimizer" && !options.contains("keep-gradients"))
     add("keep-gradients=true");
+  // Attention by blocks has other bits.
+  if (pass == "tg-fuse-attention")
+    call.options = "mode=report";
   // These change results: another order of sums, and sums that go on.
   constexpr std::pair<StringLiteral, StringLiteral> others[] = {
       {"sums=blocks", "sums=whole"},
