@@ -8,6 +8,8 @@
 
 #include "regather/Pipelines/Pipelines.h"
 
+#include "regather/Kernel/Transforms/Passes.h"
+
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -26,6 +28,7 @@ void regather::buildKernelPipeline(OpPassManager &pm,
 
   // What is computed together.
   pm.addPass(tg::createFormKernelsPass(options.kernels));
+  pm.addPass(kernel::createMergeElementwisePass());
 
   // What is kept on the host between forward and backward. By default, what is
   // marked.

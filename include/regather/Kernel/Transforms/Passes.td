@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// In the order of the pipelines. A kernel is first tiled, and is then one
+// In the order of the pipelines. Kernels of a step are merged before memory is
+// planned. To be compiled, a kernel is first tiled, and is then one
 // function on tensors between buffers; what is fused and in which type each
 // operation computes depends on the kernel alone, so that all targets give the
 // same bits to what they compute element by element.
@@ -17,6 +18,32 @@
 #define REGATHER_KERNEL_TRANSFORMS_PASSES
 
 include "mlir/Pass/PassBase.td"
+
+def MergeElementwisePass
+    : Pass<"kernel-merge-elementwise", "::mlir::ModuleOp"> {
+  let summary = "Make one operation of a kernel of elementwise ones";
+  let description = [{
+    Makes one `linalg.generic` of each `tg.kernel` that has several elementwise
+    operations over one shape, nodes or generic ones, and nothing else but
+    constants. Each element of an argument is then read once, for all results,
+    before any of them is written. So a result may lie in the place of an
+    argument that several operations read (`tg::getInPlacePairs`), which
+    exec-plan-memory uses: gradients of a gated layer take the places of what
+    they are computed from.
+
+    Kernels with other operations, or with a result that is an argument, stay
+    as they are. No bit changes.
+
+    Precondition: none. Launches of kernels need not change.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numMerged", "num-merged", "Number of kernels that became one operation">
+  ];
+}
 
 def TilePass : Pass<"kernel-tile", "::mlir::ModuleOp"> {
   let summary = "Turn kernels into functions that loop over tiles";

@@ -387,8 +387,11 @@ def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
     can.
 
     Operations are visited in program order, and merged first with what gives
-    them most bytes. No group depends on itself through an operation outside; a
-    search for such a path that takes too long counts as having found one. For
+    them most bytes. Then groups that read the same values become one, if these
+    can go earlier by it, and are no fewer bytes than what the later group
+    computes, which comes earlier. No group depends on itself through an
+    operation outside; a search for such a path that takes too long counts as
+    having found one. For
     each pair of neighbours that stay apart there is a remark, as for each
     neighbour that a library call does not take over.
 

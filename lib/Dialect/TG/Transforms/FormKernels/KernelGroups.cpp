@@ -144,7 +144,7 @@ bool KernelGroups::areRowsEqual(unsigned producer, unsigned consumer) const {
   return equal;
 }
 
-static int64_t getBytes(Value value) {
+int64_t kernels::getBytes(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type ? getTensorBytes(type) : 0;
 }
@@ -504,6 +504,7 @@ void KernelGroups::ejectFirstViews(unsigned unit) {
 void KernelGroups::form() {
   for (unsigned op = 0, e = ops.size(); op != e; ++op)
     add(op);
+  mergeReaders();
   for (unsigned unit = 0, e = units.size(); unit != e; ++unit) {
     if (units[unit].members.empty())
       continue;

@@ -17,6 +17,9 @@
 //           the unit through a third:
 //         merge them, and raise the level of what depends on the producer
 //
+// Then units that read the same values become one, if that lets more bytes go
+// than it keeps (KernelReaders.cpp).
+//
 // A unit has a higher level than those that it depends on, so that the search
 // for a path visits only units with levels between the two. It is bounded; what
 // it does not find in time counts as found.
@@ -61,6 +64,9 @@ struct Unit {
   bool isKernel = false;
 };
 
+/// The bytes of a tensor; 0 for other values.
+int64_t getBytes(mlir::Value value);
+
 class KernelGroups {
 public:
   KernelGroups(mlir::Block &block, KernelLimits limits);
@@ -82,6 +88,11 @@ public:
   bool isRepeated(mlir::Operation *op) const;
   /// True if something outside of `unit` uses `value`.
   bool isUsedOutside(mlir::Value value, unsigned unit) const;
+  /// True if a member of `unit` computes `value`.
+  bool isInUnit(mlir::Value value, unsigned unit) const {
+    std::optional<unsigned> def = getDefinition(value);
+    return def && unitOf[*def] == unit;
+  }
   /// The number of the operation that defines `value`, if it is in the block.
   std::optional<unsigned> getDefinition(mlir::Value value) const;
 
@@ -113,6 +124,10 @@ private:
   bool raiseUsers(unsigned producer, unsigned consumer);
   void unite(unsigned producer, unsigned consumer, unsigned numInputs);
   void emitApart(unsigned producer, unsigned op, Reason reason) const;
+
+  void mergeReaders();
+  std::optional<unsigned> findEarlierReader(unsigned unit) const;
+  bool paysToJoin(unsigned unit, unsigned earlier) const;
 
   bool isMember(mlir::Operation *op, unsigned unit) const;
   bool leaves(unsigned op) const;
