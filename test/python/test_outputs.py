@@ -14,7 +14,9 @@ import termios
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from regather_tools import BUILD, ROOT, Result, run_tool
 
@@ -233,3 +235,44 @@ def test_a_killed_run_goes_on_from_what_it_saved(tmp_path: Path) -> None:
     process.communicate()
     result = run_tool("regather", *RUN, f"--inputs={folder}")
     assert result.code == 0, result.stderr
+
+
+PARTLY_FROZEN = """
+  func.func @step(
+      %w: tensor<8xf32> {tg.role = #tg.role<parameter>, tg.name = "w"},
+      %frozen: tensor<8xf32> {tg.role = #tg.role<parameter>, tg.name = "frozen"},
+      %scale: tensor<8xf32> {tg.role = #tg.role<buffer>, tg.name = "scale"},
+      %x: tensor<8xf32> {tg.role = #tg.role<input>, tg.name = "x"})
+      -> (tensor<8xf32> {tg.role = #tg.role<update of 0>}) {
+    %0 = tg.node "aten.mul.Tensor"(%frozen, %scale) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+    %1 = tg.node "aten.mul.Tensor"(%w, %0) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+    %2 = tg.node "aten.add.Tensor"(%1, %x) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+    return %2 : tensor<8xf32>
+  }
+"""
+
+
+@pytest.mark.parametrize("flag", ["--outputs", "--outputs-sharded"])
+def test_what_is_saved_holds_what_no_step_updates(tmp_path: Path,
+                                                  flag: str) -> None:
+    step = tmp_path / "step.mlir"
+    step.write_text(PARTLY_FROZEN)
+    first = tmp_path / "first.safetensors"
+    values = {name: np.linspace(low, 1, 8, dtype=np.float32)
+              for name, low in (("w", 0.5), ("frozen", 0.25), ("scale", 0.75))}
+    save_file(values, first)
+
+    def run(steps: int, inputs: Path, outputs: Path, *flags: str) -> None:
+        result = run_tool("regather", "run", step, f"--inputs={inputs}",
+                          "--random-inputs=1", "--quiet", f"--steps={steps}",
+                          f"{flags[0] if flags else flag}={outputs}")
+        assert result.code == 0, result.stderr
+
+    run(3, first, tmp_path / "whole", "--outputs")
+    run(1, first, tmp_path / "begun")
+    # The batch is drawn, and nothing else: a drawn weight would show.
+    run(2, tmp_path / "begun", tmp_path / "ended", "--outputs")
+    whole, ended = load_file(tmp_path / "whole"), load_file(tmp_path / "ended")
+    assert sorted(whole) == sorted(ended) == ["frozen", "scale", "w"]
+    for name, tensor in whole.items():
+        np.testing.assert_array_equal(tensor, ended[name])

@@ -48,16 +48,17 @@ static OrderedJson describe(const StepValue &value, const TensorPart &part) {
   return object;
 }
 
-/// Adds each part of result `index` to the file of the first rank that has it.
-static Failure addResult(const StepSignature &step,
-                         const TrainingResult &training, size_t index,
-                         std::vector<RankFile> &files) {
-  StepValue value = step.results[index];
+/// Adds each part of `value`, which is number `index` of `values`, to the file
+/// of the first rank that has it.
+static Failure addValue(const StepSignature &step, StepValue value,
+                        const TrainingResult &training,
+                        const std::vector<RankValues> &values, size_t index,
+                        std::vector<RankFile> &files) {
   std::vector<HostTensor> locals;
-  for (const RankValues &values : training.results)
-    locals.push_back(values[index]);
+  for (const RankValues &each : values)
+    locals.push_back(each[index]);
   if (getPartial(value) && training.onlyRank)
-    return Failure("result '" + value.name +
+    return Failure("'" + value.name +
                    "' is a sum of parts, of which each process of the job has "
                    "one");
   if (getPartial(value)) {
@@ -116,7 +117,13 @@ Failure regather::writeShardFolder(const std::string &directory,
                                    const JobBarrier &waitForAll) {
   std::vector<RankFile> files(step.ranks);
   for (size_t i = 0; i != step.results.size(); ++i)
-    if (Failure failure = addResult(step, training, i, files))
+    if (Failure failure = addValue(step, step.results[i], training,
+                                   training.results, i, files))
+      return failure;
+  std::vector<size_t> constants = getConstants(step);
+  for (size_t i = 0; i != constants.size(); ++i)
+    if (Failure failure = addValue(step, step.arguments[constants[i]], training,
+                                   training.constants, i, files))
       return failure;
   std::string save = getSaveId(files, training);
   if (Failure failure = prepareSave(directory, step.ranks))

@@ -190,6 +190,13 @@ Result<TrainingResult> regather::train(Engine &engine,
   using Clock = std::chrono::steady_clock;
   TrainingResult training;
   training.onlyRank = engine.getOnlyRank();
+  std::vector<size_t> constants = getConstants(step);
+  for (const RankValues &values : arguments) {
+    RankValues &kept = training.constants.emplace_back();
+    for (size_t i : constants)
+      // Ranks of other processes have none.
+      kept.push_back(values.empty() ? HostTensor() : values[i]);
+  }
   StepRepeater repeater(engine, step, hooks);
   for (int64_t i = 0; i != steps; ++i) {
     training.results.clear();
@@ -237,43 +244,60 @@ Result<TrainingResult> regather::train(Engine &engine,
   return training;
 }
 
-/// What each rank has of a result; in a job, nothing but at rank 0.
+/// What each rank has of a value; in a job, nothing but at rank 0.
 static Result<std::vector<HostTensor>>
-collectParts(Engine &engine, const TrainingResult &training, size_t result) {
-  if (training.onlyRank) {
-    auto rank = static_cast<size_t>(*training.onlyRank);
-    return engine.gather(training.results[rank][result]);
-  }
+collectParts(Engine &engine, const std::optional<int32_t> &onlyRank,
+             const std::vector<RankValues> &values, size_t number) {
+  if (onlyRank)
+    return engine.gather(values[static_cast<size_t>(*onlyRank)][number]);
   std::vector<HostTensor> parts;
-  for (const RankValues &values : training.results)
-    parts.push_back(values[result]);
+  for (const RankValues &each : values)
+    parts.push_back(each[number]);
   return parts;
+}
+
+/// Adds value `number` of `values` as a global tensor, or each of its members.
+static Failure collect(Engine &engine, const StepSignature &step,
+                       const StepValue &value,
+                       const std::optional<int32_t> &onlyRank,
+                       const std::vector<RankValues> &values, size_t number,
+                       std::vector<NamedTensor> &outputs) {
+  Result<std::vector<HostTensor>> parts =
+      collectParts(engine, onlyRank, values, number);
+  if (!parts)
+    return Failure("cannot collect the results: " + parts.getMessage());
+  if (onlyRank.value_or(0) != 0)
+    return Failure();
+  Result<HostTensor> global = unshardTensor(*parts, value, step);
+  if (!global)
+    return global.getFailure();
+  if (value.members.empty()) {
+    outputs.push_back({value.name, std::move(*global)});
+    return Failure();
+  }
+  std::vector<HostTensor> members = splitMembers(value, *global);
+  for (size_t m = 0; m < members.size(); ++m)
+    outputs.push_back({value.members[m].name, std::move(members[m])});
+  return Failure();
 }
 
 Result<std::vector<NamedTensor>>
 regather::collectOutputs(Engine &engine, const StepSignature &step,
                          const TrainingResult &training) {
   std::vector<NamedTensor> outputs;
-  for (size_t i = 0; i < step.results.size(); ++i) {
-    // It is about the run, not of what is trained.
-    if (step.overflow == i)
-      continue;
-    Result<std::vector<HostTensor>> parts = collectParts(engine, training, i);
-    if (!parts)
-      return Failure("cannot collect the results: " + parts.getMessage());
-    if (training.onlyRank.value_or(0) != 0)
-      continue;
-    Result<HostTensor> global = unshardTensor(*parts, step.results[i], step);
-    if (!global)
-      return global.getFailure();
-    const StepValue &result = step.results[i];
-    if (result.members.empty()) {
-      outputs.push_back({result.name, std::move(*global)});
-      continue;
-    }
-    std::vector<HostTensor> members = splitMembers(result, *global);
-    for (size_t m = 0; m < members.size(); ++m)
-      outputs.push_back({result.members[m].name, std::move(members[m])});
-  }
+  for (size_t i = 0; i < step.results.size(); ++i)
+    // How many rows there was no room for is about the run, not of what is
+    // trained.
+    if (step.overflow != i)
+      if (Failure failure =
+              collect(engine, step, step.results[i], training.onlyRank,
+                      training.results, i, outputs))
+        return failure;
+  std::vector<size_t> constants = getConstants(step);
+  for (size_t i = 0; i < constants.size(); ++i)
+    if (Failure failure =
+            collect(engine, step, step.arguments[constants[i]],
+                    training.onlyRank, training.constants, i, outputs))
+      return failure;
   return outputs;
 }

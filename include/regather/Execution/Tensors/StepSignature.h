@@ -121,6 +121,11 @@ struct StepSignature {
   std::optional<unsigned> overflow;
 };
 
+/// The numbers of the parameters, buffers and states that a step which updates
+/// others leaves as they are, such as frozen parameters; empty if it updates
+/// nothing.
+std::vector<size_t> getConstants(const StepSignature &step);
+
 /// The values of one rank: arguments or results of the step, in order.
 using RankValues = std::vector<HostTensor>;
 

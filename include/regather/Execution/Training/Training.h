@@ -32,6 +32,9 @@ struct TrainingResult {
   int64_t numRepeated = 0;
   /// Results of the last step on every rank.
   std::vector<RankValues> results;
+  /// What getConstants names, on every rank: with the updates, all that a
+  /// training goes on with.
+  std::vector<RankValues> constants;
   /// The one rank that there are results of, as Engine::getOnlyRank says.
   std::optional<int32_t> onlyRank;
 };
@@ -83,9 +86,10 @@ Result<TrainingResult> train(Engine &engine, const StepSignature &step,
                              std::vector<RankValues> arguments, int64_t steps,
                              const TrainingHooks &hooks);
 
-/// The results of the last step as global tensors under the names of the
-/// signature. Fails if copies that should be equal differ. In a job, rank 0
-/// gets them from all ranks, which have to collect them, too, and get none.
+/// The results of the last step, and the constants, as global tensors under the
+/// names of the signature. Fails if copies that should be equal differ. In a
+/// job, rank 0 gets them from all ranks, which have to collect them, too, and
+/// get none.
 Result<std::vector<NamedTensor>> collectOutputs(Engine &engine,
                                                 const StepSignature &step,
                                                 const TrainingResult &training);
