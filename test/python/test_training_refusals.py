@@ -109,7 +109,7 @@ def test_states_need_a_backend_for_cpus(tmp_path: Path, backend: str) -> None:
     dist.init_process_group(backend, init_method=f"file://{tmp_path / 'store'}",
                             rank=0, world_size=1)
     try:
-        mesh = RankMesh([("dp", 1)], distributed=True)
+        mesh = RankMesh([("dp", 1)], [], distributed=True)
         if backend.startswith("cpu"):
             assert mesh.gather(mesh.to_distributed(
                 value, torch.ones(2))).tolist() == [1, 1]

@@ -25,6 +25,7 @@ from training_jobs import launch  # noqa: E402
 from regather import RegatherError  # noqa: E402
 from regather.execution import Executable  # noqa: E402
 from regather.training import files  # noqa: E402
+from regather.training.plan import StepPlan  # noqa: E402
 from regather.training.progress import Progress  # noqa: E402
 from regather_tools import run_tool  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
@@ -227,6 +228,44 @@ def test_saved_tensors_are_whole(job: tuple[Path, list[dict]]) -> None:
                                                            "exp_avg_sq"}
     assert index["metadata"]["total_size"] == sum(
         tensor.nbytes for tensor in found.values())
+
+
+def test_which_batch_a_rank_is_given() -> None:
+    for axes, flags, expected in (
+            ("dp:4", [], [0, 1, 2, 3]), ("tp:4", [], [0, 0, 0, 0]),
+            ("dp:2,tp:2", [], [0, 0, 1, 1]), ("tp:2,dp:2", [], [0, 1, 0, 1]),
+            ("rep:2,cp:2", [], [0, 0, 1, 1]), ("dp:2,ep:2", [], [0, 1, 2, 3]),
+            ("rep:2,tp:2,dp:2", [], [0, 1, 0, 1, 2, 3, 2, 3]),
+            ("dp:2,mp:2", [("shard", "w=[mp] shard 0")], [0, 0, 1, 1])):
+        sizes = [(name, int(size)) for name, _, size in
+                 (axis.partition(":") for axis in axes.split(","))]
+        plan = StepPlan(sizes, "sgd", flags=flags)
+        assert [plan.find_batch(rank) for rank in range(plan.ranks)] == expected
+        assert plan.count_batches() == max(expected) + 1
+
+
+def test_axes_of_the_model(tmp_path: Path) -> None:
+    """Losses are those of one process with the whole batch, whatever the mesh;
+    states go from one mesh to another."""
+    found = launch("meshes", 4, tmp_path)
+    step = ranks.compile_block(1)
+    expected = [step(ranks.batch(number)).item() for number in (0, 1, 2)]
+    first = found[0]
+    assert all(other == first for other in found)
+    for mesh in ranks.MESHES:
+        assert first[mesh] == pytest.approx([*expected, expected[-1]], rel=1e-6)
+    shards = {mesh: first[f"{mesh} shards"] for mesh in ranks.MESHES}
+    assert shards["tp:4"]["up.weight"] == ["S(0)"]
+    assert shards["dp:2,tp:2"]["up.weight"] == ["S(0)", "S(0)"]
+    assert shards["dp:2,tp:2"]["down.weight"] == ["S(1)", "S(0)"]
+    assert shards["dp:2,cp:2"]["up.weight"] == ["R", "S(0)"]
+    assert first["loader"] == (
+        "ranks 0 and 1 compute on one batch on mesh 'dp:2,tp:2', but are given "
+        "different inputs 'tokens': a data loader has to give ranks that differ "
+        "in an axis of the model alone the same rows")
+    assert first["experts"] == (
+        "axis 'ep' of mesh 'dp:2,ep:2' cuts no batch: the model has no experts "
+        "that are grouped GEMMs")
 
 
 def test_checkpoints_that_cannot_be_read(tmp_path: Path) -> None:

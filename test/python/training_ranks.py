@@ -235,6 +235,75 @@ def run_complex(folder: Path) -> dict[str, object]:
             **state["optimizer"]["state"]["mix"]}.items()}}
 
 
+class Block(nn.Module):
+    """Attention and a feed-forward layer whose sizes 2 and 4 ranks divide."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(16, 16)
+        self.norm = nn.LayerNorm(16)
+        self.qkv = nn.Linear(16, 48, bias=False)
+        self.up = nn.Linear(16, 32)
+        self.down = nn.Linear(32, 16)
+        self.output = nn.Linear(16, 16, bias=False)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        hidden = self.embedding(tokens)
+        heads = self.qkv(self.norm(hidden)).unflatten(-1, (3, 4, 4))
+        q, k, v = heads.permute(2, 0, 3, 1, 4)
+        found = nn.functional.scaled_dot_product_attention(q, k, v,
+                                                           is_causal=True)
+        hidden = hidden + found.transpose(1, 2).flatten(2)
+        return self.output(hidden + self.down(torch.relu(self.up(hidden))))
+
+
+def compile_block(parts: int, **options: object) -> regather.TrainingStep:
+    torch.manual_seed(5)
+    model = Block()
+    return regather.compile(model, batch(0, 0, parts), loss=loss, quiet=True,
+                            optimizer=make_optimizer(model), clip=CLIP,
+                            timeout=60, **options)
+
+
+# How many batches the ranks of a mesh are given.
+MESHES = {"tp:4": 1, "dp:2,tp:2": 2, "dp:2,cp:2": 2}
+
+
+def run_meshes(folder: Path) -> dict[str, object]:
+    """Three steps on each mesh, of which the last is done again from what was
+    saved on the mesh before; what a wrong loader and a model without experts
+    lead to."""
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    found: dict[str, object] = {}
+    saved = None
+    for mesh, parts in MESHES.items():
+        step = compile_block(parts, mesh=mesh)
+        part = rank * parts // 4
+        losses = [step(batch(number, part, parts)).item()
+                  for number in range(2)]
+        found[mesh] = losses
+        state = folder / mesh
+        dcp.save(step.state_dict(), checkpoint_id=state)
+        losses.append(step(batch(2, part, parts)).item())
+        load_from(step, saved or state)
+        losses.append(step(batch(2, part, parts)).item())
+        found[f"{mesh} shards"] = {
+            name: [str(placement) for placement in tensor.placements]
+            for name, tensor in step.state_dict()["model"].items()}
+        saved = state
+        step.close()
+    try:
+        compile_block(2, mesh="dp:2,tp:2")(batch(0, rank % 2, 2))
+    except regather.RegatherError as error:
+        found["loader"] = str(error)
+    try:
+        compile_block(4, mesh="dp:2,ep:2")
+    except regather.RegatherError as error:
+        found["experts"] = str(error)
+    return found
+
+
 def routed(number: int, part: int, parts: int) -> tuple[tuple, tuple]:
     """One of `parts` parts of a batch of tokens that choose their experts."""
     import expert_routings as routings

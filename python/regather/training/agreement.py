@@ -42,6 +42,29 @@ def require_agreement(facts: list[dict[str, str]]) -> None:
                 + _advise(name))
 
 
+def require_equal_batches(found: list[tuple[int, dict[str, str]]],
+                          mesh: str) -> None:
+    """Raises `RegatherError` for the first input in which a rank differs from
+    the first that is given the same batch. Of each rank, `found` has the number
+    of its batch, and hashes of inputs by name."""
+    first: dict[int, int] = {}
+    for rank, (batch, inputs) in enumerate(found):
+        other = first.setdefault(batch, rank)
+        for name, text in inputs.items():
+            if found[other][1][name] != text:
+                raise RegatherError(
+                    f"ranks {other} and {rank} compute on one batch on mesh "
+                    f"'{mesh}', but are given different inputs '{name}': a "
+                    "data loader has to give ranks that differ in an axis of "
+                    "the model alone the same rows")
+
+
+def hash_tensor(tensor: torch.Tensor) -> str:
+    """Of all bytes."""
+    flat = tensor.detach().contiguous().cpu().reshape(-1)
+    return _hash(bytes(flat.view(torch.uint8).numpy()))
+
+
 def _show(facts: dict[str, str], name: str) -> str:
     return f"'{facts[name]}'" if name in facts else "none"
 
@@ -63,4 +86,5 @@ def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
-__all__ = ["describe", "require_agreement"]
+__all__ = ["describe", "hash_tensor", "require_agreement",
+           "require_equal_batches"]

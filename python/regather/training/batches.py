@@ -50,7 +50,7 @@ def first_micro_batch(step: Step, count: int) -> Step:
 
 
 def join_batches(step: Step, ranks: int) -> Step:
-    """`step` on the batch of all ranks, of which each has as many rows as
+    """`step` on the batch of so many ranks, of which each has as many rows as
     `step`; only shapes and types of tensors mean anything. The batch is found
     as by `first_micro_batch`."""
     if ranks == 1:

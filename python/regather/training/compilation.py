@@ -64,7 +64,9 @@ def compile_step(
     have as many rows. Loss and gradients are means over them, and gradients are
     reduced once. Batch sizes are those of whole batches.
 
-    `mesh` is "dp:4", or "rep:2,dp:2" with `replicate_axis="rep"`. Each rank is
+    `mesh` is "dp:4", or "rep:2,dp:2" with `replicate_axis="rep"`; axes called
+    "tp" and "cp", and those that `options={"shard": ...}` names, cut the model,
+    as in "dp:2,tp:2", and their ranks are given the same batch. Each rank is
     a process of the default group of torch.distributed, which is made if
     torchrun started the process; by default there are as many ranks as this
     group has, or one. Parameters and states of the optimizer are cut into

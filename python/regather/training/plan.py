@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from dataclasses import dataclass, field
 
 import torch
 
 from regather.training.shards import EXPERTS, name_of_dtype
+
+# Axes that cut the model, besides those that an annotation names.
+_MODEL_AXES = ("tp", "cp", EXPERTS)
 
 
 @dataclass
@@ -44,11 +48,42 @@ class StepPlan:
         return ",".join(f"{name}:{size}" for name, size in self.axes)
 
     @property
+    def model_axes(self) -> list[int]:
+        """The axes that cut the model, by number. But for those of experts,
+        the ranks along them are given the same batch."""
+        annotated = {axis for name, text in self.flags if name == "shard"
+                     for found in re.findall(r"=\s*\[([^\]]*)\]", text)
+                     for axis in re.findall(r"\w+", found)}
+        return [number for number, (name, _) in enumerate(self.axes)
+                if name in _MODEL_AXES or name in annotated]
+
+    @property
+    def batch_axes(self) -> list[int]:
+        """The axes along which ranks are given rows of their own."""
+        return [number for number, (name, _) in enumerate(self.axes)
+                if name == EXPERTS or number not in self.model_axes]
+
+    def count_batches(self) -> int:
+        """Ranks that are given rows of their own."""
+        return math.prod(self.axes[axis][1] for axis in self.batch_axes)
+
+    def find_batch(self, rank: int) -> int:
+        """Which of them the rank belongs to."""
+        number = 0
+        for axis in self.batch_axes:
+            inner = math.prod(size for _, size in self.axes[axis + 1:])
+            size = self.axes[axis][1]
+            number = number * size + rank // inner % size
+        return number
+
+    @property
     def has_global_batch(self) -> bool:
         """Each rank is given its rows of the batch of all ranks: an elastic
-        step sums over it, and the ranks of experts share it."""
-        return bool(self.elastic) or any(name == EXPERTS and size > 1
-                                         for name, size in self.axes)
+        step sums over it, the ranks of experts share it, and where no axis is
+        left to cut it, it is that of each rank."""
+        return (bool(self.elastic) or self.count_batches() == 1
+                or any(name == EXPERTS and size > 1
+                       for name, size in self.axes))
 
     def list_flags(self, optimizer: str) -> list[tuple[str, str]]:
         """All flags of a program, with or without an optimizer."""

@@ -28,7 +28,8 @@ import torch.distributed as dist
 
 from regather.fx.private import default_store
 from regather.library.errors import RegatherError
-from regather.training.agreement import require_agreement
+from regather.training.agreement import (require_agreement,
+                                         require_equal_batches)
 from regather.training.rank_store import RankStore
 
 # Seconds between two looks at whether another rank has said that it stops.
@@ -112,13 +113,23 @@ class ProcessGroupTransport:
     def compare(self, facts: dict[str, str]) -> None:
         """Raises `RegatherError` on all ranks if they have other facts. Before
         the first message."""
+        require_agreement(self._gather(facts, "does not compile the step"))
+
+    def compare_batches(self, batch: int, hashes: dict[str, str],
+                        mesh: str) -> None:
+        """Raises `RegatherError` on all ranks if two that are given the same
+        batch have other inputs. Before the first message."""
+        require_equal_batches(self._gather((batch, hashes), "does not run it"),
+                              mesh)
+
+    def _gather(self, own: Any, otherwise: str) -> list[Any]:
         found: list[Any] = [None] * self.ranks
         try:
-            dist.all_gather_object(found, facts, self._group)
+            dist.all_gather_object(found, own, self._group)
         except RuntimeError as error:
-            raise RegatherError("a rank is gone, or does not compile the step: "
+            raise RegatherError(f"a rank is gone, or {otherwise}: "
                                 f"{_first_line(error)}") from error
-        require_agreement(found)
+        return found
 
     def watch(self) -> None:
         """Lets ranks that communicate without messages of ours know that one is

@@ -11,6 +11,8 @@ import torch
 
 from regather.execution import Executable, Value
 from regather.library.errors import RegatherError
+from regather.training.agreement import hash_tensor
+from regather.training.plan import StepPlan
 from regather.training.process_group import ProcessGroupTransport
 from regather.training.shards import DTYPES, allocate, as_real
 
@@ -21,7 +23,7 @@ class StepProgram:
 
     def __init__(self, executable: Executable,
                  transport: ProcessGroupTransport | None, names: list[str],
-                 examples: list[Any],
+                 examples: list[Any], plan: StepPlan,
                  make_room: Callable[[], StepProgram] | None = None) -> None:
         """`make_room` compiles what runs the step again where it had too little
         room for the rows of experts."""
@@ -40,12 +42,17 @@ class StepProgram:
              tuple(as_real(examples[numbers[value.name]]).shape))
             for i, value in enumerate(executable.arguments)
             if value.role == "input"]
+        self._plan = plan
         for *_, value, shape in self._inputs:
-            if value.shape != shape:
+            part = torch.empty(shape, device="meta")
+            if self._own_part(value, part).shape != value.shape:
                 raise RegatherError(
                     f"input '{value.name}': expects shape {list(shape)}, but "
                     f"the step has it in shape {list(value.shape)}; does it "
                     "have as many rows as a micro-batch?")
+        # What is left to compare with the ranks that are given the same batch.
+        self._transport = (transport if transport and
+                           plan.count_batches() < plan.ranks else None)
         self._num_leaves = len(names)
         self._device = executable.device
         self._loss = next(i for i, value in enumerate(executable.results)
@@ -104,8 +111,11 @@ class StepProgram:
         if len(leaves) != self._num_leaves:
             raise RegatherError(f"expects a batch of {self._num_leaves} "
                                 f"tensors, got {len(leaves)}")
-        kept = [_check_input(value, shape, leaves[leaf], self._device)
-                for _, leaf, value, shape in self._inputs]
+        given = [_check_input(value, shape, leaves[leaf], self._device)
+                 for _, leaf, value, shape in self._inputs]
+        self._compare(given)
+        kept = [self._own_part(value, tensor).contiguous()
+                for (*_, value, _), tensor in zip(self._inputs, given)]
         self._take_from_device(kept)
         for (number, *_), tensor in zip(self._inputs, kept):
             self._arguments[number] = (tensor.data_ptr()
@@ -118,6 +128,29 @@ class StepProgram:
         for target, source in self._copies:
             target.copy_(source)
         return loss
+
+    def _own_part(self, value: Value, tensor: torch.Tensor) -> torch.Tensor:
+        """What this rank has of a batch that ranks along axes of the model are
+        given alike."""
+        shared = set(range(len(self._plan.axes))) - set(self._plan.batch_axes)
+        for shard in value.shards:
+            if shared.issuperset(shard.axes):
+                tensor = tensor.narrow(
+                    shard.dimension, shard.index * value.shape[shard.dimension],
+                    value.shape[shard.dimension])
+        return tensor
+
+    def _compare(self, given: list[torch.Tensor]) -> None:
+        """Before the first run, so that a loader that gives each rank rows of
+        its own is found."""
+        if self._transport is None:
+            return
+        self._transport.compare_batches(
+            self._plan.find_batch(self._transport.rank),
+            {value.name: hash_tensor(tensor)
+             for (*_, value, _), tensor in zip(self._inputs, given)},
+            self._plan.mesh)
+        self._transport = None
 
     def _run_again(self, leaves: list[Any]) -> torch.Tensor:
         """With room for all rows. The run before has updated nothing."""

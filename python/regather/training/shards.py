@@ -83,12 +83,13 @@ class RankMesh:
     """The mesh of a step as a DeviceMesh, for the DTensors of state_dict. In
     a step of one rank tensors are plain.
 
-    Axes of experts come first in it: where such an axis and others cut one
-    dimension, DTensors cut it in the order of the mesh."""
+    Axes that cut the model come first in it: where such an axis and others cut
+    one dimension, DTensors cut it in the order of the mesh."""
 
-    def __init__(self, axes: list[tuple[str, int]], distributed: bool) -> None:
+    def __init__(self, axes: list[tuple[str, int]], model_axes: list[int],
+                 distributed: bool) -> None:
         self._order = sorted(range(len(axes)),
-                             key=lambda axis: axes[axis][0] != EXPERTS)
+                             key=lambda axis: axis not in model_axes)
         self.mesh: DeviceMesh | None = None
         if distributed:
             sizes = [size for _, size in axes]

@@ -27,7 +27,7 @@ from regather.training.plan import StepPlan
 from regather.training.process_group import ProcessGroupTransport
 from regather.training.program import StepProgram
 from regather.training.progress import Progress
-from regather.training.shards import RankMesh, allocate
+from regather.training.shards import EXPERTS, RankMesh, allocate
 from regather.training.state import DeviceState, StepState
 
 
@@ -61,7 +61,7 @@ class TrainingStep:
         self._owner: Executable | None = None
         with progress.phase("capturing"):
             self._captured = self._capture()
-        self._mesh = RankMesh(plan.axes, job.ranks > 1)
+        self._mesh = RankMesh(plan.axes, plan.model_axes, job.ranks > 1)
         with progress.phase("compiling"):
             self._program = self._compile(self._captured, plan.optimizer)
         with progress.phase("initialising"):
@@ -84,7 +84,7 @@ class TrainingStep:
         one."""
         step = self._step
         if self._plan.has_global_batch:
-            step = join_batches(step, self.ranks)
+            step = join_batches(step, self._plan.count_batches())
         return capture_step(first_micro_batch(step, self._plan.accumulate),
                             verify=0)
 
@@ -111,6 +111,7 @@ class TrainingStep:
             if value.partial:
                 raise RegatherError(f"'{value.name}' lies in a way that steps "
                                     "in Python do not know")
+        self._check_experts(executable)
         names, values, _ = self._step.batch()
         # Programs do not keep the step alive.
         find = weakref.WeakMethod(self._make_room)
@@ -120,8 +121,18 @@ class TrainingStep:
             assert make is not None
             return make(captured, optimizer)
 
-        return StepProgram(executable, transport, names, values,
+        return StepProgram(executable, transport, names, values, plan,
                            None if has_room_for_all else make_room)
+
+    def _check_experts(self, executable: Executable) -> None:
+        """Or each rank would have to be given the rows of others, too."""
+        cut = {axis for value in executable.arguments if value.role == "input"
+               for shard in value.shards for axis in shard.axes}
+        for number, (name, size) in enumerate(self._plan.axes):
+            if name == EXPERTS and size > 1 and number not in cut:
+                raise RegatherError(
+                    f"axis '{name}' of mesh '{self._plan.mesh}' cuts no batch: "
+                    "the model has no experts that are grouped GEMMs")
 
     def _make_room(self, captured: CapturedGraph,
                    optimizer: str) -> StepProgram:
