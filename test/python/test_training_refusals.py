@@ -69,6 +69,14 @@ def test_optimizers(make: Callable[[nn.Module], torch.optim.Optimizer],
 @pytest.mark.parametrize("options, message", [
     ({"accumulate": 2}, "input 'input': expects a batch that can be cut into 2 "
      "micro-batches, got 3 rows"),
+    ({"plan": {"mesh": "dp:4"}},
+     r"expects an entry of regather.plan\(...\).plans, got a dictionary of mesh"),
+    ({"plan": {"flags": ["--policy=full"]}},
+     "a plan names no mesh: --policy=full"),
+    ({"plan": {"flags": ["mesh"]}},
+     "expects a flag such as '--mesh=dp:4' in a plan, got 'mesh'"),
+    ({"plan": {"flags": ["--mesh=dp:1"]}, "mesh": "dp:1"},
+     'has a mesh of its own, so that mesh="dp:1" cannot be given, too'),
     ({"accumulate": 0}, "expects a number of micro-batches to accumulate, got "
      "0"),
     ({"param_dtype": "bf16"}, "param_dtype: expects torch.bfloat16, "

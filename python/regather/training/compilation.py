@@ -17,6 +17,7 @@ from regather.library.errors import RegatherError
 from regather.training import optimizer as optimizers
 from regather.training.device import choose_device
 from regather.training.job import join
+from regather.training.mesh_plan import read_mesh_plan
 from regather.training.plan import StepPlan
 from regather.training.progress import Progress
 from regather.training.step import TrainingStep
@@ -30,7 +31,7 @@ def compile_step(
     optimizer: torch.optim.Optimizer | str,
     mesh: str | None = None,
     replicate_axis: str = "",
-    plan: str | os.PathLike[str] | None = None,
+    plan: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     options: Mapping[str, str | Sequence[str]] | None = None,
     clip: float | None = None,
     lr: float | None = None,
@@ -71,7 +72,8 @@ def compile_step(
     torchrun started the process; by default there are as many ranks as this
     group has, or one. Parameters and states of the optimizer are cut into
     shards. `plan` and `options` are flags of `regather run`: a file, and such
-    as `{"policy": "full"}`, with lists for flags that are given repeatedly.
+    as `{"policy": "full"}`, with lists for flags that are given repeatedly. An
+    entry of `regather.plan(...).plans` as `plan` brings its mesh with it.
 
     `param_dtype` and `reduce_dtype` are those of `MixedPrecisionPolicy`: the
     model gathers and computes with parameters and inputs in `param_dtype`, such
@@ -110,6 +112,14 @@ def compile_step(
     Raises CaptureError for what cannot be captured, and RegatherError for what
     cannot be compiled or run.
     """
+    chosen = None
+    if isinstance(plan, Mapping):
+        if mesh is not None or replicate_axis:
+            raise RegatherError("a plan of regather.plan has a mesh of its own, "
+                                f"so that mesh=\"{mesh or replicate_axis}\" "
+                                "cannot be given, too")
+        chosen = read_mesh_plan(plan)
+        mesh, replicate_axis = chosen.mesh, chosen.replicate_axis
     _check_parameters(model)
     place = choose_device(device, model)
     axes = _read_mesh(mesh)
@@ -134,7 +144,9 @@ def compile_step(
     progress = Progress(3, quiet or not _is_first_rank())
     flags = [(name, text) for name, given in (options or {}).items()
              for text in ([given] if isinstance(given, str) else given)]
-    if plan is not None:
+    if chosen is not None:
+        flags += chosen.flags
+    elif plan is not None:
         flags.append(("plan", os.fspath(plan)))
     if expert_capacity is not None:
         flags.append(("expert-capacity", repr(float(expert_capacity))))
