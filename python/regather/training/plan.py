@@ -35,6 +35,11 @@ class StepPlan:
     # As the C interface calls it.
     device: str = "cpu"
 
+    def __post_init__(self) -> None:
+        # Micro-batches and types of reductions belong to an axis of batches.
+        if not self.batch_axes:
+            self.axes = [("dp", 1), *self.axes]
+
     @property
     def is_on_gpu(self) -> bool:
         return self.device != "cpu"
@@ -79,11 +84,9 @@ class StepPlan:
     @property
     def has_global_batch(self) -> bool:
         """Each rank is given its rows of the batch of all ranks: an elastic
-        step sums over it, the ranks of experts share it, and where no axis is
-        left to cut it, it is that of each rank."""
-        return (bool(self.elastic) or self.count_batches() == 1
-                or any(name == EXPERTS and size > 1
-                       for name, size in self.axes))
+        step sums over it, and the ranks of experts share it."""
+        return bool(self.elastic) or any(name == EXPERTS and size > 1
+                                         for name, size in self.axes)
 
     def list_flags(self, optimizer: str) -> list[tuple[str, str]]:
         """All flags of a program, with or without an optimizer."""
