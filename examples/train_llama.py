@@ -6,6 +6,7 @@
 What was saved is continued by the same command, on any number of ranks:
 
     torchrun --nproc-per-node 2 examples/train_llama.py --steps 60
+    torchrun --nproc-per-node 4 examples/train_llama.py --steps 80 --mesh dp:2,tp:2
 
 Bytes are tokens. Each rank reads its part of a global batch that depends on
 the number of the step alone, so that a run that was stopped goes on as if it had
@@ -15,6 +16,7 @@ not been.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import time
 from pathlib import Path
@@ -38,6 +40,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--sequence", type=int, default=64)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--warmup", type=int, default=10)
+    parser.add_argument("--mesh", help="such as dp:2,tp:2; all ranks over dp by "
+                        "default")
     parser.add_argument("--elastic", type=int, default=0, metavar="S",
                         help="the same losses on any number of ranks")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N")
@@ -64,6 +68,15 @@ class Text:
         return pieces[:, :-1].contiguous(), pieces[:, 1:].contiguous()
 
 
+def count_data_ranks(mesh: str | None) -> int:
+    """Ranks that read rows of their own: those along tp and cp share them."""
+    if mesh is None:
+        return int(os.environ.get("WORLD_SIZE", "1"))
+    sizes = dict(axis.split(":") for axis in mesh.split(","))
+    return math.prod(int(size) for name, size in sizes.items()
+                     if name not in ("tp", "cp"))
+
+
 def load(step: regather.TrainingStep, folder: Path) -> None:
     """Takes the newest complete save, if there is one."""
     saves = sorted(folder.glob("step-*/.metadata"))
@@ -75,7 +88,7 @@ def load(step: regather.TrainingStep, folder: Path) -> None:
 
 def main() -> None:
     arguments = parse_arguments()
-    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    data_ranks = count_data_ranks(arguments.mesh)
     torch.manual_seed(0)
     model = Llama3(CONFIGS[arguments.config])
     optimizer = torch.optim.AdamW(model.parameters(),
@@ -83,8 +96,8 @@ def main() -> None:
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda n: min(1.0, (n + 1) / arguments.warmup))
     text = Text(arguments.text, arguments.batch, arguments.sequence)
-    step = regather.compile(model, text.get(0, 0, ranks), loss=loss,
-                            optimizer=optimizer, clip=1.0,
+    step = regather.compile(model, text.get(0, 0, data_ranks), loss=loss,
+                            optimizer=optimizer, clip=1.0, mesh=arguments.mesh,
                             device=arguments.device,
                             elastic=arguments.elastic)
     load(step, arguments.save)
@@ -92,7 +105,7 @@ def main() -> None:
         schedule.step()
     while step.count < arguments.steps:
         begin = time.perf_counter()
-        value = step(text.get(step.count, step.rank, step.ranks))
+        value = step(text.get(step.count, step.data_rank, step.data_ranks))
         schedule.step()
         if step.rank == 0:
             print(f"step {step.count}  loss {value:.6f}  "

@@ -290,7 +290,8 @@ def run_meshes(folder: Path) -> dict[str, object]:
     for mesh, parts in MESHES.items():
         step = (compile_block(parts, plan=plan_block(mesh))
                 if mesh == "dp:2,tp:2" else compile_block(parts, mesh=mesh))
-        part = rank * parts // 4
+        part = step.data_rank
+        assert part == rank * parts // 4 and step.data_ranks == parts
         losses = [step(batch(number, part, parts)).item()
                   for number in range(2)]
         found[mesh] = losses

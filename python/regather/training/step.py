@@ -160,6 +160,17 @@ class TrainingStep:
     # Running
 
     @property
+    def data_ranks(self) -> int:
+        """Ranks that are given rows of their own: all, but for those along axes
+        of the model, which are given one batch."""
+        return self._plan.count_batches()
+
+    @property
+    def data_rank(self) -> int:
+        """Which of them this rank belongs to."""
+        return self._plan.find_batch(self.rank)
+
+    @property
     def count(self) -> int:
         """Steps that were run."""
         return self._count
