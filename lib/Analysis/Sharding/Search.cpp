@@ -286,16 +286,22 @@ void Search::anneal(ArrayRef<uint32_t> start, ArrayRef<double> prices,
   priceStrategies(prices);
   // The temperature falls this often.
   constexpr uint64_t kStages = 200;
+  // From this part of them on, the penalty is whole.
+  constexpr double kFullPenalty = 0.8;
   double temperature = cooling.hottest;
   double factor = std::pow(cooling.coldest / cooling.hottest, 1.0 / kStages);
+  Cooling now = cooling;
   for (uint64_t stage = 0; stage != kStages; ++stage, temperature *= factor) {
+    double left = 1 - double(stage) / (kFullPenalty * kStages);
+    now.penalty =
+        cooling.penalty * std::pow(cooling.firstPenalty, std::max(0.0, left));
     uint64_t work = 0;
     uint64_t numTrees = cooling.numTrees / kStages + 1;
     uint64_t numNodes = cooling.numProposals / cooling.numTrees + 1;
     for (uint64_t i = 0; i != numTrees; ++i) {
-      work += proposeTree(temperature, cooling);
+      work += proposeTree(temperature, now);
       for (uint64_t j = 0; j != numNodes; ++j)
-        work += proposeNode(temperature, cooling.penalty);
+        work += proposeNode(temperature, now.penalty);
       if (work > 1000000) {
         if (!effort.spend(work))
           return;

@@ -38,8 +38,11 @@ public:
     uint64_t numTrees = 0;
     /// The most nodes of a tree.
     uint32_t largestTree = 0;
-    /// What a byte above the limit costs at a time.
+    /// What a byte above the limit costs at a time, in the end; and which part
+    /// of that it costs at first, so that ways through choices that do not fit
+    /// are open.
     double penalty = 0;
+    double firstPenalty = 1;
   };
 
   /// Starts at `choice` and cools down; stops early when `effort` is spent.
@@ -55,6 +58,8 @@ public:
   /// seen; empty if there was none.
   llvm::ArrayRef<uint32_t> getBest() const { return best; }
   int64_t getBestCost() const { return bestCost; }
+  /// True if the last search ended with a choice that fits.
+  bool fits() const { return excess == 0; }
   /// Where the last search ended.
   llvm::ArrayRef<uint32_t> getChoice() const { return choice; }
 

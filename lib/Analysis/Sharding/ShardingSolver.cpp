@@ -40,7 +40,9 @@ public:
     // Prices that are not good yet lead the search astray: it gets what a third
     // of the effort has left, and then three parts to one of relaxation.
     relax(std::max(effort.getLeft() / 3, relaxation.getWorkPerRound() * 50));
-    uint64_t numProposals = 50 * numStrategies;
+    // Many short searches, each from the best choice so far, find more than a
+    // few long ones.
+    uint64_t numProposals = numStrategies;
     for (uint32_t round = 0; !effort.isSpent() && !isProven(); ++round) {
       uint64_t before = effort.getLeft();
       anneal(round, numProposals);
@@ -115,8 +117,12 @@ private:
     cooling.numTrees = numProposals / 50 + 1;
     cooling.largestTree = std::min(numNodes, kLargestTree);
     cooling.penalty = getPenalty();
+    cooling.firstPenalty = firstPenalty;
     search.anneal(!hasBest() ? ArrayRef(start) : getBest(),
                   relaxation.getPrices(), cooling, effort);
+    // As low as still leads back to choices that fit.
+    firstPenalty = search.fits() ? std::max(firstPenalty / 2, 1e-4)
+                                 : std::min(firstPenalty * 4, 1.0);
     if (!hasBest()) {
       penaltyScale *= 2;
       start = search.getChoice().vec();
@@ -135,6 +141,7 @@ private:
   uint64_t numStrategies;
   uint32_t numNodes;
   double penaltyScale = 1;
+  double firstPenalty = 0.1;
   std::vector<uint32_t> start;
   double startValue = 0;
 };
