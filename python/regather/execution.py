@@ -212,7 +212,8 @@ class Executable:
         pointer: Any = getattr(self, "_pointer", None)
         if pointer:
             self._library.regatherExecutableDestroy(pointer)
-            self._pointer = c_void_p()
+            # When Python ends, this module may have nothing else any more.
+            pointer.value = None
 
     def __del__(self) -> None:
         self.close()

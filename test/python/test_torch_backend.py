@@ -339,6 +339,11 @@ class Noisy(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = functional.dropout(self.linear(x), 0.3)
         x = x + torch.randn(x.shape) + torch.rand_like(x)
+        # Numbers are drawn in the order of memory.
+        x = functional.dropout(x.mT, 0.2) + torch.rand_like(x.mT)
+        x = x[torch.randperm(32)]
+        x = x * torch.bernoulli(x.double().sigmoid()).float()
+        x = x + torch.empty_like(x).geometric_(0.5)
         return functional.dropout(x, 0.5)
 
 
@@ -500,6 +505,15 @@ def test_broken_documents(text: str, message: str) -> None:
 def test_options_of_executables() -> None:
     with pytest.raises(RegatherError, match="colour"):
         Executable("", [("colour", "red")])
+
+
+def test_a_program_outlives_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When Python ends, modules lose their names first."""
+    step = Executable("func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> "
+                      "{ return %a : tensor<4xf32> }", is_capture=False)
+    monkeypatch.setattr("regather.execution.c_void_p", None)
+    step.close()
+    step.close()
 
 
 def test_memory_order() -> None:

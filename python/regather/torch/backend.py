@@ -10,7 +10,7 @@ from torch.fx import GraphModule, Node
 
 from regather.fx.attention_chains import fuse_attention
 from regather.fx.cleanup import erase_dead
-from regather.fx.decompositions import decompositions
+from regather.torch.drawing import eager_decompositions
 from regather.torch.partitioner import Partitioner
 from regather.torch.private import (TracingContext, aot_autograd,
                                     list_backends, make_boxed_func, mark_boxed,
@@ -104,7 +104,7 @@ def regather(gm: GraphModule, inputs: list[Any], *,
         fw_compiler=_compiler("forward", falls_back),
         bw_compiler=_compiler("backward", falls_back),
         inference_compiler=_compiler("inference", falls_back),
-        partition_fn=partition, decompositions=decompositions())
+        partition_fn=partition, decompositions=eager_decompositions())
     return compiled(gm, inputs)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import operator
 import re
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -16,25 +15,12 @@ from regather.fx import cleanup
 from regather.fx.encode import call_record, reference, results
 from regather.fx.errors import CaptureError
 from regather.library import RegatherError
+from regather.torch.drawing import lift_random
 from regather.torch.modules import module_of
 from regather.torch.private import pytree, unset_fake_temporarily
-from regather.torch.targets import is_random
 from regather.torch.unmodelled import Unmodelled
 
-_aten = torch.ops.aten
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
-
-# What they draw depends on the shape and the type of the first argument only.
-_SHAPE_ONLY = {
-    _aten.rand_like.default, _aten.randn_like.default,
-    _aten.randint_like.default, _aten.randint_like.low_dtype,
-    _aten.bernoulli.p, _aten.uniform.default, _aten.exponential.default,
-    _aten.normal_functional.default}
-
-_ATTENTION = _aten._scaled_dot_product_flash_attention_for_cpu.default
-
-Draw = Callable[[], torch.Tensor]
-
 
 def _copied(gm: GraphModule) -> GraphModule:
     """A copy that may be changed; the graph itself may run instead of it."""
@@ -59,75 +45,6 @@ def memory_order(value: torch.Tensor) -> list[int] | None:
 
 def _is_plain(order: list[int]) -> bool:
     return order == sorted(order)
-
-
-def _draws(node: Node) -> bool:
-    """Attention is random in name alone if nothing is dropped."""
-    if node.target is _ATTENTION:
-        return bool(node.args[3:] and node.args[3]
-                    or node.kwargs.get("dropout_p"))
-    return is_random(node.target)
-
-
-def _lift_random(graph: Graph) -> list[tuple[Node, Draw]]:
-    """Takes out of the graph what PyTorch's generator draws: it becomes
-    arguments, drawn in the order of the graph, so that a seed gives what it
-    gives in eager PyTorch."""
-    drawn: list[tuple[Node, Draw]] = []
-    last = [node for node in graph.nodes if node.op == "placeholder"]
-    place = last[-1] if last else None
-    for node in list(graph.nodes):
-        if node.op != "call_function" or not _draws(node):
-            continue
-        if node.target is _aten.native_dropout.default:
-            if not node.args[2]:
-                continue
-            value, draw = _mask_of(node)
-        elif (draws := _draw_of(node)) is not None:
-            value, draw = node.meta["val"], draws
-        else:
-            raise Unmodelled(f"what '{node.target}' draws depends on the graph")
-        with graph.inserting_after(place):
-            place = graph.placeholder(f"drawn_{len(drawn)}")
-        place.meta["val"] = value
-        if node.target is _aten.native_dropout.default:
-            _apply_mask(node, place)
-        else:
-            node.replace_all_uses_with(place)
-        graph.erase_node(node)
-        drawn.append((place, draw))
-    return drawn
-
-
-def _draw_of(node: Node) -> Draw | None:
-    target, args, kwargs = node.target, node.args, dict(node.kwargs)
-    if node.all_input_nodes:
-        if target not in _SHAPE_ONLY or node.all_input_nodes != [args[0]]:
-            return None
-        like, rest = args[0].meta["val"], args[1:]
-        shape, dtype = tuple(like.shape), like.dtype
-        return lambda: target(torch.empty(shape, dtype=dtype), *rest, **kwargs)
-    return lambda: target(*args, **kwargs)
-
-
-def _mask_of(node: Node) -> tuple[torch.Tensor, Draw]:
-    shape, kept = tuple(node.args[0].meta["val"].shape), 1 - node.args[1]
-    return (torch.empty(shape, dtype=torch.bool, device="meta"),
-            lambda: torch.empty(shape, dtype=torch.bool).bernoulli_(kept))
-
-
-def _apply_mask(node: Node, mask: Node) -> None:
-    graph, value = node.graph, node.args[0].meta["val"]
-    p = node.args[1]
-    with graph.inserting_before(node):
-        kept = graph.call_function(_aten.mul.Tensor, (node.args[0], mask))
-        scaled = graph.call_function(
-            _aten.mul.Scalar, (kept, 0.0 if p == 1 else 1 / (1 - p)))
-    for new in (kept, scaled):
-        new.meta = {**node.meta, "val": value.to("meta")}
-    for user in list(node.users):
-        user.replace_all_uses_with(scaled if user.args[1] == 0 else mask)
-        graph.erase_node(user)
 
 
 class _Document:
@@ -239,7 +156,7 @@ class Program:
         _check_values(gm.graph)
         module = _copied(gm)
         graph = module.graph
-        drawn = _lift_random(graph)
+        drawn = lift_random(graph)
         self._draws = [draw for _, draw in drawn]
         given = [node for node in graph.nodes if node.op == "placeholder"
                  ][:len(gm.graph.find_nodes(op="placeholder"))]
