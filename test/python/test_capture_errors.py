@@ -94,7 +94,38 @@ def test_failing_model():
         return torch.mm(y, y)
 
     line = function.__code__.co_firstlineno + 1
-    assert f"{__file__}:{line}: the model failed: " in message(function)
+    text = message(function)
+    assert f"{__file__}:{line}: the model failed: " in text
+    assert "is_compiling" not in text
+
+
+def test_model_that_fails_where_it_is_compiled():
+    """The code for compilers fails: that for eager PyTorch counts."""
+
+    def scale_of(x):
+        scale = None if torch.compiler.is_compiling() else 2.0
+        return scale * x
+
+    step = regather.capture(
+        Model(lambda x, y: scale_of(y).sum()), (torch.ones(2, 4),)
+    )
+    assert step.notes[-1].startswith("verified")
+
+    text = message(lambda x, y: scale_of(y)[y > 0].sum())
+    assert "the model failed: TypeError" in text
+    assert "'torch.compiler.is_compiling()' is false: " in text
+    assert "cannot capture 'aten.nonzero.default'" in text
+
+
+def test_conversion_to_what_it_is():
+    """`Module.to` sets '.data' to the same tensor."""
+
+    class Converting(nn.Linear):
+        def forward(self, x):
+            self.to(torch.float32)
+            return super().forward(x).sum()
+
+    regather.capture(Converting(4, 4), (torch.ones(2, 4),))
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,9 @@ class StandIns(TorchFunctionMode):
         if owner is torch.Tensor.data:
             if func.__name__ == "__get__":
                 return args[0].detach()
+            # As `Module.to` does where nothing is to be converted.
+            if args[1] is args[0]:
+                return None
             raise self._refusal(f"sets '.data' of {self._name(args[0])}")
         if func in _BACKWARD:
             raise self._refusal(

@@ -70,6 +70,27 @@ def trace(step: Step, device: str = "cpu", keep_outputs: bool = False) -> Trace:
     ``keep_outputs`` makes the model's results outputs of the graph as well.
     """
     private.check()
+    try:
+        return _trace(step, device, keep_outputs, compiles=True)
+    except _ModelFailed as error:
+        failure = error
+    # Models have code for compilers that nobody may ever have run.
+    try:
+        return _trace(step, device, keep_outputs, compiles=False)
+    except CaptureError as error:
+        if str(error) == str(failure):
+            raise failure from failure.__cause__
+        raise CaptureError(
+            f"{failure}; where 'torch.compiler.is_compiling()' is false: {error}"
+        ) from failure.__cause__
+
+
+class _ModelFailed(CaptureError):
+    """An exception of the model's own."""
+
+
+def _trace(step: Step, device: str, keep_outputs: bool, compiles: bool) -> Trace:
+    """``compiles`` is what models hear that ask `is_compiling`."""
     parameters, buffers = collect(step.model)
     names, values, _ = step.batch()
     hooks.check(
@@ -83,7 +104,7 @@ def trace(step: Step, device: str = "cpu", keep_outputs: bool = False) -> Trace:
     first: tuple[str, CaptureError] | None = None
     try:
         while True:
-            traced = _settled(subject, device, keep_outputs)
+            traced = _settled(subject, device, keep_outputs, compiles)
             change = attributes.change() or before.change()
             graph = str(traced.module.graph)
             if first is not None and (change is not None or graph != first[0]):
@@ -112,12 +133,14 @@ class _Subject:
         return [*self.parameters, *self.buffers]
 
 
-def _settled(subject: _Subject, device: str, keep_outputs: bool) -> Trace:
+def _settled(
+    subject: _Subject, device: str, keep_outputs: bool, compiles: bool
+) -> Trace:
     """The step with all state that attributes of modules carry."""
     attributes = subject.attributes
     while True:
         state = [*subject.buffers, *attributes.promoted]
-        attempt = _Attempt(replace(subject, buffers=state), device)
+        attempt = _Attempt(replace(subject, buffers=state), device, compiles)
         try:
             traced = attempt.run(keep_outputs)
         except WritesUntraced as error:
@@ -131,9 +154,10 @@ def _settled(subject: _Subject, device: str, keep_outputs: bool) -> Trace:
 class _Attempt:
     """One run of the tracer over the step."""
 
-    def __init__(self, subject: _Subject, device: str) -> None:
+    def __init__(self, subject: _Subject, device: str, compiles: bool) -> None:
         self._subject = subject
         self._device = device
+        self._compiles = compiles
         self._state = subject.state
         self._names, self._values, self._rebuild = subject.step.batch()
         self._batch = [
@@ -163,7 +187,8 @@ class _Attempt:
             stack.enter_context(torch.autograd.set_multithreading_enabled(False))
             stack.enter_context(torch.enable_grad())
             stack.enter_context(without_compilers())
-            stack.enter_context(private.compile_session())
+            if self._compiles:
+                stack.enter_context(private.compile_session())
             stack.enter_context(fake_mode)
             stack.enter_context(private.without_onednn())
             stack.enter_context(private.shape_of_grouped(grouped.shape))
@@ -374,7 +399,7 @@ def _explaining(run: Any) -> Any:
     except Exception as error:
         line = raising_line(error.__traceback__, __file__)
         first = (str(error).strip().splitlines() or [""])[0]
-        raise CaptureError(
+        raise _ModelFailed(
             at(f"the model failed: {type(error).__name__}: {first}", line)
         ) from error
 
