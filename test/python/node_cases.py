@@ -283,8 +283,10 @@ case("aten.copysign.Tensor", ints(4), ints(4, low=-3), ref=numpy.copysign)
 case("aten.copysign.Scalar", rand(3, dtype="bf16"), -2, out="bf16",
      ref=numpy.copysign)
 case("aten.hypot.default", rand(3, 4), rand(4), ref=numpy.hypot)
-case("aten.hypot.default", Value("f32", numpy.array([3e30, 0.0, numpy.inf])),
-     Value("f32", numpy.array([4e30, 0.0, 1.0])), ref=numpy.hypot)
+case("aten.hypot.default", Value("f32", numpy.array([
+    3e30, 0.0, numpy.inf, numpy.inf, numpy.nan, 1.0])),
+     Value("f32", numpy.array([
+         4e30, 0.0, 1.0, numpy.nan, -numpy.inf, numpy.nan])), ref=numpy.hypot)
 case("aten.fmax.default", SPECIAL, rand(4), ref=numpy.fmax)
 case("aten.fmin.default", SPECIAL, rand(4), ref=numpy.fmin)
 case("aten.leaky_relu.default", rand(6), 0.2,

@@ -132,6 +132,10 @@ def test_conversion_to_what_it_is():
     "function, text",
     [
         (lambda x, y: y, "expects a loss with one element, got shape [2, 4]"),
+        (
+            lambda x, y: torch.complex(y, y).sum(),
+            "expects a real loss, got one of type complex64",
+        ),
         (lambda x, y: x.sum(), "the loss depends on no parameter that is trained"),
         (lambda x, y: 3, "expects a tensor as the loss, got int"),
     ],

@@ -191,6 +191,60 @@ def test_layouts_of_inputs(layout: str) -> None:
         assert actual.stride() == expected.stride()
 
 
+LAZY = {
+    "negative": lambda value: torch._neg_view(value),
+    "imaginary": lambda value: torch.complex(value, value).conj().imag,
+    "zeros": lambda value: torch._efficientzerotensor(value.shape)}
+
+
+@pytest.mark.parametrize("kind", LAZY)
+def test_numbers_that_no_memory_holds(kind: str) -> None:
+    """PyTorch negates, or makes, them where they are read."""
+    model, other = perceptron(), perceptron()
+    run = torch.compile(other, backend="regather", options=STRICT, dynamic=False)
+    inputs, outer = torch.randn(5, 8), torch.randn(5, 4)
+    # Compiled for what memory holds.
+    run(inputs).sum()
+    for given, gradient in ((inputs, LAZY[kind](outer)),
+                            (LAZY[kind](inputs), outer)):
+        for step in (model, run):
+            step(given).backward(gradient)
+        close(gradients(other), gradients(model), 1e-4)
+
+
+def test_conjugates_are_read_as_such() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return (x * x * 1j).real
+
+    run = compiled(function)
+    value = torch.complex(torch.randn(3, 4), torch.randn(3, 4))
+    for given in (value, value.conj(), torch._neg_view(value.conj())):
+        close(run(given), function(given))
+
+
+def test_freed_memory_is_not_read() -> None:
+    model = perceptron()
+    run = compiled(model)
+    run(torch.ones(5, 8))
+    model[0].weight.untyped_storage().resize_(0)
+    with pytest.raises(RegatherError, match=r"of shape \[16, 8\] has no memory"):
+        run(torch.ones(5, 8))
+
+
+@pytest.mark.parametrize("loss", ["mse_loss", "smooth_l1_loss", "huber_loss"])
+def test_means_over_nothing(loss: str) -> None:
+    model, other = perceptron(), perceptron()
+
+    def mean(model: torch.nn.Module) -> torch.Tensor:
+        return getattr(functional, loss)(model(torch.zeros(0, 8)),
+                                         torch.zeros(0, 4))
+
+    mean(model).backward()
+    assert compiled(mean)(other).isnan()
+    compiled(mean)(other).backward()
+    close(gradients(other), gradients(model))
+
+
 def test_threads_share_a_model() -> None:
     model = perceptron()
     run = compiled(model)
@@ -360,6 +414,14 @@ def test_a_seed_draws_what_eager_draws() -> None:
         expected.sum().backward()
         actual.sum().backward()
     close(gradients(other), gradients(model), 1e-4)
+
+
+def test_a_graph_without_arguments_draws() -> None:
+    run = compiled(lambda: torch.rand(3) * 2)
+    torch.manual_seed(0)
+    actual = run()
+    torch.manual_seed(0)
+    close(actual, torch.rand(3) * 2)
 
 
 def test_draws_that_depend_on_the_graph_fall_back() -> None:

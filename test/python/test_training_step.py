@@ -652,7 +652,7 @@ def small() -> regather.TrainingStep:
     ((torch.ones(3, 2, device="meta"), torch.ones(3, 1)), "on cpu, got one on"),
     (torch.ones(3, 2), "expects a batch of inputs and targets, got Tensor"),
     ((torch.ones(3, 2), (torch.ones(3, 1), torch.ones(1))),
-     "expects a batch of 2 tensors, got 3")])
+     "targets: expects 1 parts, as in the example, got 2")])
 def test_wrong_batches(small: regather.TrainingStep, batch: object,
                        message: str) -> None:
     with pytest.raises(RegatherError, match=message):

@@ -127,13 +127,16 @@ static Value emitHypot(B &b, Value lhs, Value rhs) {
   Value ratio = div(b, small, large);
   Value one = makeConstant(b, large.getType(), 1.0);
   Value root = math::SqrtOp::create(b, add(b, one, mul(b, ratio, ratio)));
-  // The ratio means nothing if the longer side is zero or infinite.
-  Value isSimple =
-      add(b, compare(b, Relation::Eq, small, zero),
-          compare(b, Relation::Eq, large,
-                  makeConstant(b, large.getType(),
-                               std::numeric_limits<double>::infinity())));
-  return arith::SelectOp::create(b, isSimple, large, mul(b, large, root));
+  // The ratio means nothing if the longer side is zero or infinite. What is
+  // infinite stays so beside a NaN.
+  Value infinity =
+      makeConstant(b, large.getType(), std::numeric_limits<double>::infinity());
+  Value isInfinite =
+      arith::OrIOp::create(b, compare(b, Relation::Eq, x, infinity),
+                           compare(b, Relation::Eq, y, infinity));
+  Value length = arith::SelectOp::create(
+      b, compare(b, Relation::Eq, small, zero), large, mul(b, large, root));
+  return arith::SelectOp::create(b, isInfinite, infinity, length);
 }
 
 /// If one operand is NaN, the other one is the result.

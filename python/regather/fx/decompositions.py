@@ -66,6 +66,27 @@ def _weight_norm_backward(
     return magnitude / norms * (gradient - along), products / norms
 
 
+# Of a mean, PyTorch's rules divide a number by that of the elements.
+_LOSS_GRADIENTS = (
+    _aten.mse_loss_backward.default,
+    _aten.smooth_l1_loss_backward.default,
+    _aten.huber_loss_backward.default,
+)
+
+
+def _of_any_size(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """``rule`` of a loss, also where there are no elements."""
+
+    def gradient(
+        output: torch.Tensor, self: torch.Tensor, target: torch.Tensor, *rest: Any
+    ) -> Any:
+        if self.numel() == 0:
+            return self - target
+        return rule(output, self, target, *rest)
+
+    return gradient
+
+
 @cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """Operator overload to decomposition, for tracing training graphs."""
@@ -78,5 +99,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table |= get_decompositions(_RARE)
     for theme in _OWN:
         table |= theme.TABLE
+    for op in _LOSS_GRADIENTS:
+        table[op] = _of_any_size(table[op])
     table[_aten._weight_norm_interface_backward.default] = _weight_norm_backward
     return table

@@ -227,6 +227,11 @@ def version(tensor: torch.Tensor) -> int:
     return tensor._version
 
 
+def is_made_when_read(tensor: torch.Tensor) -> bool:
+    """Whether it is zeros without memory."""
+    return tensor._is_zerotensor()
+
+
 def gradient_hooks(tensor: torch.Tensor) -> list[Any]:
     """What ``Tensor.register_hook`` added, in order."""
     return list((getattr(tensor, "_backward_hooks", None) or {}).values())

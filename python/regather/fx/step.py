@@ -107,6 +107,11 @@ def loss_of(step: Step, result: Any, targets: Any) -> torch.Tensor:
         raise CaptureError(
             f"expects a loss with one element, got shape {list(loss.shape)}"
         )
+    if loss.is_complex():
+        raise CaptureError(
+            "expects a real loss, got one of type "
+            f"{str(loss.dtype).removeprefix('torch.')}"
+        )
     if not loss.requires_grad:
         raise CaptureError("the loss depends on no parameter that is trained")
     return loss if loss.dim() == 0 else loss.reshape(())

@@ -78,11 +78,10 @@ def trace(step: Step, device: str = "cpu", keep_outputs: bool = False) -> Trace:
     try:
         return _trace(step, device, keep_outputs, compiles=False)
     except CaptureError as error:
-        if str(error) == str(failure):
-            raise failure from failure.__cause__
-        raise CaptureError(
-            f"{failure}; where 'torch.compiler.is_compiling()' is false: {error}"
-        ) from failure.__cause__
+        text = str(failure)
+        if str(error) != text:
+            text += f"; where 'torch.compiler.is_compiling()' is false: {error}"
+        raise CaptureError(text) from failure.__cause__
 
 
 class _ModelFailed(CaptureError):

@@ -57,9 +57,10 @@ def lift_random(graph: Graph) -> list[tuple[Node, Draw]]:
     """Takes out of the graph what PyTorch's generator draws: it becomes
     arguments, drawn in the order of the graph."""
     drawn: list[tuple[Node, Draw]] = []
-    last = [node for node in graph.nodes if node.op == "placeholder"]
-    place = last[-1] if last else None
-    for node in list(graph.nodes):
+    nodes = list(graph.nodes)
+    arguments = graph.find_nodes(op="placeholder")
+    place = arguments[-1] if arguments else None
+    for node in nodes:
         if node.op != "call_function" or not _draws(node):
             continue
         if node.target is _aten.native_dropout.default:
@@ -70,7 +71,8 @@ def lift_random(graph: Graph) -> list[tuple[Node, Draw]]:
             value, draw = node.meta["val"], draws
         else:
             raise Unmodelled(f"what '{node.target}' draws depends on the graph")
-        with graph.inserting_after(place):
+        with (graph.inserting_after(place) if place
+              else graph.inserting_before(nodes[0])):
             place = graph.placeholder(f"drawn_{len(drawn)}")
         place.meta["val"] = value
         if node.target is _aten.native_dropout.default:

@@ -14,8 +14,10 @@ from regather.execution import Executable
 from regather.fx import cleanup
 from regather.fx.encode import call_record, reference, results
 from regather.fx.errors import CaptureError
+from regather.fx.private import is_made_when_read
 from regather.library import RegatherError
 from regather.torch.drawing import lift_random
+from regather.torch.joint import is_tangent
 from regather.torch.modules import module_of
 from regather.torch.private import pytree, unset_fake_temporarily
 from regather.torch.unmodelled import Unmodelled
@@ -179,6 +181,7 @@ class Program:
         numbers = {node: i for i, node in enumerate(given)}
         output = next(reversed(graph.nodes))
         used, self._strides = [], []
+        self._may_be_lazy: list[int] = []
         arguments: list[tuple[Node, list[int] | None]] = []
         for i, node in enumerate(given):
             if all(user is output for user in node.users):
@@ -188,6 +191,8 @@ class Program:
                 raise Unmodelled(f"argument '{node.name}' is no tensor")
             order = memory_order(value)
             arguments.append((node, order))
+            if _may_be_lazy(node):
+                self._may_be_lazy.append(len(used))
             used.append(i)
             self._strides.append(
                 tuple(value.stride()) if order is not None
@@ -238,11 +243,17 @@ class Program:
                 if tensor.stride() != stride:
                     tensor = _laid_out(tensor, stride)
                 tensors.append(tensor)
+            for i in self._may_be_lazy:
+                tensors[i] = _with_memory(tensors[i])
             tensors += [draw().contiguous() for draw in self._draws]
             tensors += self._constants
             made = [torch.empty_strided(shape, stride, dtype=dtype)
                     for shape, stride, dtype in self._shapes]
-            self._executable.run([tensor.data_ptr() for tensor in tensors],
+            addresses = [tensor.data_ptr() for tensor in tensors]
+            if 0 in addresses:
+                tensors = [_with_memory(tensor) for tensor in tensors]
+                addresses = [tensor.data_ptr() for tensor in tensors]
+            self._executable.run(addresses,
                                  [tensor.data_ptr() for tensor in made])
         kept = [None if source is None else
                 made[source[1]] if source[0] == "result" else
@@ -250,6 +261,29 @@ class Program:
                 args[source[1]].clone() for source in self._sources]
         args.clear()
         return kept
+
+
+def _is_lazy(tensor: torch.Tensor) -> bool:
+    """Whether memory, if there is any, does not hold the numbers: those of a
+    negative, of a conjugate or of zeros that PyTorch computes where they are
+    read."""
+    return tensor.is_neg() or tensor.is_conj() or is_made_when_read(tensor)
+
+
+def _may_be_lazy(node: Node) -> bool:
+    """What forward gets is guarded to be what it was compiled for, and what it
+    saves is as it was then; gradients of its results may be anything."""
+    return is_tangent(node) or _is_lazy(node.meta["val"])
+
+
+def _with_memory(tensor: torch.Tensor) -> torch.Tensor:
+    if not _is_lazy(tensor):
+        if tensor.numel() and not tensor.data_ptr():
+            raise RegatherError(f"a tensor of shape {list(tensor.shape)} has "
+                                "no memory: its storage was freed")
+        return tensor
+    made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
+    return made.copy_(tensor.detach())
 
 
 def _laid_out(tensor: torch.Tensor, stride: tuple[int, ...]) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,22 +13,102 @@ from regather.fx.step import Step
 from regather.library.errors import RegatherError
 
 
-def list_leaves(batch: Any, has_targets: bool) -> list[Any]:
-    """The leaves of a batch, in the order of `Step.batch`. With targets it is a
-    pair of inputs and targets."""
-    inputs, targets = batch, ()
-    if has_targets:
-        if not isinstance(batch, tuple | list) or len(batch) != 2:
-            raise RegatherError("expects a batch of inputs and targets, got "
-                                f"{type(batch).__name__}")
-        inputs, targets = batch
-    if isinstance(inputs, torch.Tensor):
-        inputs = (inputs,)
-    if isinstance(targets, torch.Tensor):
-        targets = (targets,)
-    args, kwargs = (((), dict(inputs)) if isinstance(inputs, Mapping)
-                    else (tuple(inputs), {}))
-    return pytree.tree_leaves((args, kwargs, tuple(targets)))
+class BatchForm:
+    """What batches of a step look like: names, and all that is no tensor, are
+    those of the example."""
+
+    def __init__(self, step: Step) -> None:
+        names, values, rebuild = step.batch()
+        self._names = names
+        # A program was compiled for what is no tensor.
+        self._constants = [(i, value) for i, value in enumerate(values)
+                           if not isinstance(value, torch.Tensor)]
+        self._args, self._kwargs, self._targets = rebuild(list(range(
+            len(values))))
+        self._has_names = isinstance(step.inputs, Mapping)
+        self._has_targets = step.loss is not None
+
+    def list_leaves(self, batch: Any) -> list[Any]:
+        """The leaves of a batch, in the order of `Step.batch`. With targets it
+        is a pair of inputs and targets. Raises `RegatherError` if its parts are
+        not those of the example, or what is no tensor is not the same."""
+        inputs, targets = batch, ()
+        if self._has_targets:
+            if not isinstance(batch, tuple | list) or len(batch) != 2:
+                raise RegatherError("expects a batch of inputs and targets, got "
+                                    f"{type(batch).__name__}")
+            inputs, targets = batch
+        leaves: list[Any] = [None] * len(self._names)
+        if self._has_names:
+            if not isinstance(inputs, Mapping):
+                raise RegatherError("expects inputs by name, as in the example, "
+                                    f"got {type(inputs).__name__}")
+            self._read("inputs", self._kwargs, dict(inputs), leaves)
+        else:
+            self._read("inputs", self._args, _as_tuple("inputs", inputs), leaves)
+        self._read("targets", self._targets, _as_tuple("targets", targets),
+                   leaves)
+        for i, value in self._constants:
+            if not _is_same(leaves[i], value):
+                raise RegatherError(
+                    f"input '{self._names[i]}': expects {_describe(value)}, as "
+                    f"the step was compiled for, got {_describe(leaves[i])}")
+        return leaves
+
+    def _read(self, name: str, form: Any, given: Any, leaves: list[Any]) -> None:
+        """Puts the leaves of `given` to the numbers that `form` has for them."""
+        kind = type(form)
+        if kind is int:
+            leaves[form] = given
+        elif isinstance(form, dict):
+            if not isinstance(given, Mapping) or form.keys() != given.keys():
+                raise RegatherError(
+                    f"{name}: expects the names {', '.join(map(str, form))}, as "
+                    "in the example, got " + (
+                        ", ".join(map(str, given)) or "none"
+                        if isinstance(given, Mapping) else type(given).__name__))
+            for key, part in form.items():
+                self._read(f"{name}[{key!r}]", part, given[key], leaves)
+        elif kind is list or kind is tuple:
+            if not isinstance(given, tuple | list) or len(given) != len(form):
+                raise RegatherError(
+                    f"{name}: expects {len(form)} parts, as in the example, got "
+                    + (str(len(given)) if isinstance(given, tuple | list)
+                       else type(given).__name__))
+            for number, (part, value) in enumerate(zip(form, given)):
+                self._read(f"{name}[{number}]", part, value, leaves)
+        else:
+            numbers, expected = pytree.tree_flatten(form)
+            values, spec = pytree.tree_flatten(given)
+            if spec != expected:
+                raise RegatherError(f"{name}: expects {kind.__name__} as in the "
+                                    f"example, got {type(given).__name__}")
+            for number, value in zip(numbers, values):
+                leaves[number] = value
+
+
+def _as_tuple(name: str, parts: Any) -> tuple[Any, ...]:
+    if isinstance(parts, torch.Tensor):
+        return (parts,)
+    if not isinstance(parts, Sequence):
+        raise RegatherError(f"{name}: expects a tensor, or several in a tuple, "
+                            f"as in the example, got {type(parts).__name__}")
+    return tuple(parts)
+
+
+def _is_same(given: Any, expected: Any) -> bool:
+    return given is expected or (
+        type(given) is type(expected)
+        and isinstance(given, _COMPARED) and given == expected)
+
+
+_COMPARED = (bool, int, float, complex, str, bytes, torch.dtype, torch.device)
+
+
+def _describe(value: Any) -> str:
+    return (repr(value) if value is None or isinstance(value, _COMPARED)
+            else f"another {type(value).__name__}"
+            if not isinstance(value, torch.Tensor) else "a tensor")
 
 
 def first_micro_batch(step: Step, count: int) -> Step:
@@ -76,4 +156,4 @@ def _map_rows(step: Step, change: Callable[[str, torch.Tensor], torch.Tensor],
     return replace(step, inputs=kwargs if kwargs else args, targets=targets)
 
 
-__all__ = ["first_micro_batch", "join_batches", "list_leaves"]
+__all__ = ["BatchForm", "first_micro_batch", "join_batches"]

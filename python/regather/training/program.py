@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from regather.execution import Executable, Value
+from regather.fx.private import is_made_when_read
 from regather.library.errors import RegatherError
 from regather.training.agreement import hash_tensor
 from regather.training.plan import StepPlan
@@ -183,15 +184,28 @@ def _check_input(value: Value, shape: tuple[int, ...], tensor: Any,
         raise RegatherError(f"input '{value.name}': expects a tensor on "
                             f"{' or '.join(places)}, got one on "
                             f"{tensor.device}")
-    tensor = as_real(tensor.detach())
-    if tensor.dtype != DTYPES[value.element_type]:
+    if tensor.layout != torch.strided or tensor.is_nested:
+        raise RegatherError(f"input '{value.name}': expects a dense tensor, got "
+                            + ("a nested one" if tensor.is_nested
+                               else f"one of layout {tensor.layout}"))
+    dtype, tensor = tensor.dtype, as_real(tensor.detach())
+    if tensor.dtype != DTYPES[value.element_type] or (
+            dtype.is_complex and len(shape) < tensor.dim()):
         raise RegatherError(f"input '{value.name}': expects "
-                            f"{DTYPES[value.element_type]}, got {tensor.dtype}")
+                            f"{DTYPES[value.element_type]}, got {dtype}")
     if tensor.shape != shape:
         raise RegatherError(
             f"input '{value.name}': expects shape {list(shape)}, as the step "
             f"was compiled for, got {list(tensor.shape)}")
-    return tensor.contiguous()
+    tensor = tensor.contiguous()
+    if tensor.numel() and not tensor.data_ptr():
+        # Zeros that PyTorch makes where they are read.
+        if not is_made_when_read(tensor):
+            raise RegatherError(f"input '{value.name}': expects a tensor with "
+                                f"memory, got a {type(tensor).__name__} "
+                                "without")
+        tensor = tensor.clone()
+    return tensor
 
 
 def _close(executable: Executable,

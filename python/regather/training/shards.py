@@ -33,10 +33,11 @@ def allocate(value: Value) -> torch.Tensor:
 
 def as_real(tensor: torch.Tensor) -> torch.Tensor:
     """As programs have it: of complex numbers, real and imaginary part along a
-    last dimension of two. Shares memory unless it is a lazy conjugate."""
-    if not tensor.is_complex():
-        return tensor
-    return torch.view_as_real(tensor.resolve_conj())
+    last dimension of two. Shares memory unless it is a lazy conjugate or
+    negative."""
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor.resolve_conj())
+    return tensor.resolve_neg()
 
 
 def without_padding(value: Value, local: torch.Tensor) -> torch.Tensor:

@@ -17,8 +17,8 @@ from regather.fx.graph import CapturedGraph
 from regather.fx.step import Step
 from regather.library.errors import RegatherError
 from regather.training.agreement import describe
-from regather.training.batches import (first_micro_batch, join_batches,
-                                       list_leaves)
+from regather.training.batches import (BatchForm, first_micro_batch,
+                                       join_batches)
 from regather.training.diagnosis import find_nonfinite
 from regather.training.interrupts import DeferredInterrupt
 from regather.training.job import Job
@@ -47,6 +47,7 @@ class TrainingStep:
                  optimizer: torch.optim.Optimizer | None, rule: OptimizerText,
                  lr: float | None, progress: Progress) -> None:
         self._step = step
+        self._form = BatchForm(step)
         self._plan = plan
         self._job = job
         self.rank = job.rank
@@ -204,7 +205,7 @@ class TrainingStep:
             self._rate.fill_(rate)
         if self._counter is not None:
             self._counter.fill_(self._count + 1)
-        leaves = list_leaves(batch, self._step.loss is not None)
+        leaves = self._form.list_leaves(batch)
         earlier = self._accumulation
         with DeferredInterrupt():
             if earlier is not None and earlier.batches:
@@ -224,7 +225,7 @@ class TrainingStep:
 
         The sums are no part of `state_dict`.
         """
-        leaves = list_leaves(batch, self._step.loss is not None)
+        leaves = self._form.list_leaves(batch)
         if self._accumulation is None:
             self._accumulation = _Accumulation(
                 self._compile(self._captured, ""),
@@ -255,7 +256,7 @@ class TrainingStep:
             self._evaluation = self._compile(captured, "")
             self._evaluation.bind(self._state.tensors)
         return self._evaluation.run(
-            list_leaves(batch, self._step.loss is not None))
+            self._form.list_leaves(batch))
 
     def _skip(self, loss: torch.Tensor, leaves: list[Any]) -> None:
         """Says once that the loss is no number, and where that shows first."""
