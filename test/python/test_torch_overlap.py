@@ -333,3 +333,27 @@ def test_plans_name_modules_of_the_graph() -> None:
             ("[layers.*", "expects ',' or ']'")):
         with pytest.raises(Exception, match=re.escape(message)):
             compile_parts(OverlapPass(bucket=plan))
+
+
+def test_new_calls_are_those_of_pytorch() -> None:
+    """Names, arguments and uses; and who watches for them is told."""
+    from regather.torch.private import new_call
+
+    def add(make: Any) -> Any:
+        module = trace(lambda x: x + 1, [torch.ones(2)])
+        told: list[Any] = []
+        if make is None:
+            module._register_create_node_hook(told.append)
+        call = make or new_call
+        with module.graph.inserting_before(module.graph.output_node()):
+            first = next(iter(module.graph.nodes))
+            made = [call(module.graph, torch.ops.aten.cat.default,
+                         ([first, first], 0), {}) for _ in range(2)]
+        assert told == (made if make is None else [])
+        assert module.graph.find_nodes(op="call_function",
+                                       target=made[0].target) == made
+        module.graph.lint()
+        return str(module.graph), len(first.users)
+
+    expected = add(lambda graph, *call: graph.call_function(*call))
+    assert add(new_call) == add(None) == expected

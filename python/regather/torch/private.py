@@ -44,14 +44,26 @@ wait_tensor = torch.ops._c10d_functional.wait_tensor.default
 
 
 def append_node(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
-    """Adds a node of the graph behind the last one, under its name, which has to
-    be legal and new."""
+    """Adds a node of the graph at its point of insertion, the end unless said
+    otherwise, under its name, which has to be legal and new."""
     names = graph._graph_namespace
     names._used_names.add(node.name)
     names._obj_to_name[node] = node.name
     graph._insert(node)
     graph._find_nodes_lookup_table.insert(node)
     graph._len += 1
+
+
+def new_call(graph: torch.fx.Graph, target: Any, args: tuple[Any, ...],
+             kwargs: dict[str, Any]) -> torch.fx.Node:
+    """What `Graph.call_function` adds, in a quarter of the time. Whoever watches
+    for new nodes is told by the other way."""
+    if getattr(graph.owning_module, "_create_node_hooks", None):
+        return graph.call_function(target, args, kwargs)
+    name = graph._graph_namespace.create_name(graph._target_to_str(target), None)
+    node = torch.fx.Node(graph, name, "call_function", target, args, kwargs)
+    append_node(graph, node)
+    return node
 
 
 def name_counts(graph: torch.fx.Graph) -> dict[str, int]:

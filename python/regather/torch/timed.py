@@ -91,10 +91,13 @@ def _read_target(node: Node) -> _TargetFacts:
         is_call and bool(node.is_impure()) if known else None)
 
 
-def _flop_key(node: Node) -> str:
+def _flop_key(node: Node) -> tuple[Any, ...]:
     """What the number depends on."""
-    return str((node.target, *torch.fx.node.map_arg(
-        (node.args, node.kwargs), lambda n: _shapes_of(n.meta["val"]))))
+    return (node.target, *[
+        _shapes_of(part.meta["val"]) if type(part) is Node
+        else str(torch.fx.node.map_arg(
+            part, lambda n: _shapes_of(n.meta["val"])))
+        for part in (*node.args, *node.kwargs.items())])
 
 
 def _shapes_of(value: Any) -> Any:
@@ -104,7 +107,7 @@ def _shapes_of(value: Any) -> Any:
 
 
 def count_flops(node: Node, formula: Callable[..., Any],
-                known: dict[str, float]) -> float:
+                known: dict[tuple[Any, ...], float]) -> float:
     """Of a GEMM, convolution or attention, as PyTorch counts them. `known` are
     those of calls that are alike."""
     key = _flop_key(node)
@@ -140,7 +143,7 @@ def estimate_seconds(nodes: list[Node], cluster: str,
     size_of_node = values.size
     flops, sizes, types = (array(code, bytes(array(code).itemsize * len(nodes)))
                            for code in "ddB")
-    known: dict[str, float] = {}
+    known: dict[tuple[Any, ...], float] = {}
     running: dict[int, tuple[bool, Callable[..., Any] | None]] = {}
     for number, node in enumerate(nodes):
         key = id(node.target)
