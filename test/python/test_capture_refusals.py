@@ -446,3 +446,60 @@ def test_alignments_that_are_not_taken_apart(steps, dtype, message):
     with open(__file__) as source:
         line = [n for n, text in enumerate(source, 1) if text.endswith("# CTC\n")][0]
     assert str(info.value) == f"{__file__}:{line}: ctc_loss expects {message}"
+
+
+class Shares(Net):
+    """A buffer of its own, and one that is given."""
+
+    def __init__(self, view):
+        super().__init__()
+        self.register_buffer("base", torch.ones(8))
+        self.register_buffer("view", view(self))
+
+    def forward(self, x):
+        self.base.mul_(2)
+        return super().forward(x) * self.view.sum() * self.base.sum()
+
+
+@pytest.mark.parametrize(
+    "view, names",
+    [
+        (lambda net: net.base[2:4], "buffer 'base' and buffer 'view'"),
+        (lambda net: net.a.bias.detach(), "parameter 'a.bias' and buffer 'view'"),
+        (
+            lambda net: net.b.weight.detach()[:, ::3].T,
+            "parameter 'b.weight' and buffer 'view'",
+        ),
+    ],
+)
+def test_memory_that_a_step_updates_under_two_names(view, names):
+    with pytest.raises(regather.CaptureError) as info:
+        capture(Shares(view))
+    assert str(info.value).startswith(f"{names} share memory, so that a step")
+
+
+def test_memory_may_be_shared_where_nothing_changes():
+    class Frozen(Net):
+        def __init__(self):
+            super().__init__()
+            flat = torch.ones(40)
+            self.a.bias = nn.Parameter(flat[:8])
+            self.b.bias = nn.Parameter(flat[8:12])
+            # Every second element.
+            self.even = nn.Parameter(flat[12:28:2])
+            self.odd = nn.Parameter(flat[13:28:2])
+            self.register_buffer("c", flat[28:])
+            self.register_buffer("d", flat[30:36])
+
+        def forward(self, x):
+            x = x * self.even * self.odd * self.c.sum() * self.d.sum()
+            return super().forward(x)
+
+    capture(Frozen())
+
+
+def test_inference_mode():
+    with torch.inference_mode(), pytest.raises(
+        regather.CaptureError, match="outside of 'torch.inference_mode'"
+    ):
+        capture(Net())

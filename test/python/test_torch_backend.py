@@ -231,6 +231,16 @@ def test_freed_memory_is_not_read() -> None:
         run(torch.ones(5, 8))
 
 
+def test_results_lie_on_the_cpu() -> None:
+    """Whatever the default device is."""
+    model, inputs = perceptron(), torch.ones(5, 8)
+    run = compiled(lambda x: functional.dropout(model(x), 0.5))
+    with torch.device("meta"):
+        actual = run(inputs)
+    assert actual.device.type == "cpu"
+    actual.sum().backward()
+
+
 @pytest.mark.parametrize("loss", ["mse_loss", "smooth_l1_loss", "huber_loss"])
 def test_means_over_nothing(loss: str) -> None:
     model, other = perceptron(), perceptron()

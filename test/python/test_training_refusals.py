@@ -66,6 +66,63 @@ def test_optimizers(make: Callable[[nn.Module], torch.optim.Optimizer],
         compile_with(model, optimizer=make(model))
 
 
+@pytest.mark.parametrize("name, value", [
+    ("weight_decay", 0.9), ("momentum", 0.1), ("nesterov", True)])
+def test_settings_that_change_later(name: str, value: object) -> None:
+    """As a schedule of the momentum does."""
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+    step = compile_with(model, optimizer=optimizer, quiet=True)
+    batch = torch.ones(3, 2), torch.ones(3, 1)
+    step(batch)
+    optimizer.param_groups[0]["lr"] = 0.01
+    step(batch)
+    before, optimizer.param_groups[0][name] = (
+        optimizer.param_groups[0][name], value)
+    with pytest.raises(RegatherError, match=f"compiled with {name} {before} of "
+                       f"the optimizer, got {value}"):
+        step(batch)
+    optimizer.param_groups[0][name] = before
+    optimizer.add_param_group({"params": [nn.Parameter(torch.ones(1))]})
+    with pytest.raises(RegatherError, match="with 1 groups .*, got 2"):
+        step(batch)
+
+
+@pytest.mark.parametrize("change", [
+    lambda optimizer: optimizer.register_step_pre_hook(lambda *_: None),
+    lambda optimizer: optimizer.register_step_post_hook(lambda *_: None),
+    lambda optimizer: setattr(optimizer, "step", lambda: None)])
+def test_optimizers_with_hooks(change: Callable) -> None:
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    # A schedule replaces `step` as well.
+    torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    compile_with(model, optimizer=optimizer, quiet=True)
+    change(optimizer)
+    with pytest.raises(RegatherError, match="has hooks on its step, or another "
+                       "step"):
+        compile_with(model, optimizer=optimizer, quiet=True)
+
+
+def test_wrapped_models_keep_their_names() -> None:
+    model = nn.Linear(2, 1)
+    wrapped = torch.compile(nn.DataParallel(model), backend="eager")
+    step = compile_with(wrapped, quiet=True,
+                        optimizer=torch.optim.SGD(wrapped.parameters(), 0.1))
+    assert step((torch.ones(3, 2), torch.ones(3, 1))).isfinite()
+    assert step.state_dict()["model"].keys() == {"weight", "bias"}
+
+
+def test_tensors_are_made_where_they_belong() -> None:
+    """Whatever the default device is."""
+    model = nn.Linear(2, 1)
+    batch = torch.ones(3, 2), torch.ones(3, 1)
+    with torch.device("meta"):
+        step = compile_with(model, optimizer="sgd", lr=0.1, quiet=True)
+        first, second = step(batch), step(batch)
+    assert second < first and step.state_dict()["model"]["bias"].isfinite()
+
+
 @pytest.mark.parametrize("options, message", [
     ({"accumulate": 2}, "input 'input': expects a batch that can be cut into 2 "
      "micro-batches, got 3 rows"),

@@ -425,6 +425,22 @@ def compiled_module(module: torch.nn.Module) -> torch.nn.Module | None:
 # Optimizers.
 
 
+def has_step_hooks(optimizer: torch.optim.Optimizer) -> bool:
+    """Whether anything runs with ``step`` beside it, but for what schedulers
+    put there to know that it was called."""
+    every = import_module("torch.optim.optimizer")
+    places = (
+        (optimizer, "_optimizer_step_pre_hooks"),
+        (optimizer, "_optimizer_step_post_hooks"),
+        (every, "_global_optimizer_pre_hooks"),
+        (every, "_global_optimizer_post_hooks"),
+    )
+    if any(getattr(place, name, None) for place, name in places):
+        return True
+    step = vars(optimizer).get("step")
+    return step is not None and not hasattr(step, "_wrapped_by_lr_sched")
+
+
 def mark_stepped(optimizer: torch.optim.Optimizer) -> None:
     """Keeps schedulers from warning that nobody has called ``step``."""
     optimizer._opt_called = True  # type: ignore[attr-defined]

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from regather.fx import grouped, hooks, private
+from regather.fx import grouped, hooks, private, sharing
 from regather.fx.attention import WholeAttention
 from regather.fx.attributes import Attributes
 from regather.fx.checkpointing import as_tags
@@ -70,6 +70,11 @@ def trace(step: Step, device: str = "cpu", keep_outputs: bool = False) -> Trace:
     ``keep_outputs`` makes the model's results outputs of the graph as well.
     """
     private.check()
+    if torch.is_inference_mode_enabled():
+        raise CaptureError(
+            "expects to be called outside of 'torch.inference_mode', in which "
+            "nothing has a gradient"
+        )
     try:
         return _trace(step, device, keep_outputs, compiles=True)
     except _ModelFailed as error:
@@ -109,6 +114,10 @@ def _trace(step: Step, device: str, keep_outputs: bool, compiles: bool) -> Trace
             if first is not None and (change is not None or graph != first[0]):
                 raise first[1]
             if change is None:
+                sharing.check(
+                    [*traced.parameters, *traced.buffers],
+                    {one.of for one in traced.outputs if one.of is not None},
+                )
                 return traced
             # Something that the first step only settles, such as a lazy setting?
             first = graph, change

@@ -90,7 +90,8 @@ def _like(value: torch.Tensor, dtype: torch.dtype | None = None) -> Draw:
     shape, dtype = tuple(value.shape), dtype or value.dtype
     strides = torch.empty_like(torch.empty_strided(
         shape, value.stride(), device="meta")).stride()
-    return lambda: torch.empty_strided(shape, strides, dtype=dtype)
+    return lambda: torch.empty_strided(shape, strides, dtype=dtype,
+                                       device="cpu")
 
 
 def _draw_of(node: Node) -> Draw | None:

@@ -247,7 +247,8 @@ class Program:
                 tensors[i] = _with_memory(tensors[i])
             tensors += [draw().contiguous() for draw in self._draws]
             tensors += self._constants
-            made = [torch.empty_strided(shape, stride, dtype=dtype)
+            made = [torch.empty_strided(shape, stride, dtype=dtype,
+                                        device="cpu")
                     for shape, stride, dtype in self._shapes]
             addresses = [tensor.data_ptr() for tensor in tensors]
             if 0 in addresses:
@@ -282,7 +283,8 @@ def _with_memory(tensor: torch.Tensor) -> torch.Tensor:
             raise RegatherError(f"a tensor of shape {list(tensor.shape)} has "
                                 "no memory: its storage was freed")
         return tensor
-    made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
+    made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype,
+                               device="cpu")
     return made.copy_(tensor.detach())
 
 
@@ -292,7 +294,8 @@ def _laid_out(tensor: torch.Tensor, stride: tuple[int, ...]) -> torch.Tensor:
     if all(size == 1 or a == b for size, a, b in
            zip(tensor.shape, tensor.stride(), stride)) or not tensor.numel():
         return tensor
-    made = torch.empty_strided(tensor.shape, stride, dtype=tensor.dtype)
+    made = torch.empty_strided(tensor.shape, stride, dtype=tensor.dtype,
+                               device="cpu")
     return made.copy_(tensor.detach())
 
 

@@ -13,6 +13,7 @@ import torch.distributed as dist
 
 from regather.fx.mesh import is_distributed
 from regather.fx.step import Step
+from regather.fx.wrappers import unwrap
 from regather.library.errors import RegatherError
 from regather.training import optimizer as optimizers
 from regather.training.device import choose_device
@@ -120,6 +121,9 @@ def compile_step(
                                 "cannot be given, too")
         chosen = read_mesh_plan(plan)
         mesh, replicate_axis = chosen.mesh, chosen.replicate_axis
+
+    # Under the names of the model itself.
+    model, _ = unwrap(model)
     _check_parameters(model)
     place = choose_device(device, model)
     axes = _read_mesh(mesh)

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from regather.fx.private import mark_stepped
+from regather.fx.private import has_step_hooks, mark_stepped
 from regather.library.errors import RegatherError
 
 # Settings that change what is computed and that the pass does not have.
 _UNSUPPORTED = ("amsgrad", "maximize", "nesterov", "dampening", "capturable",
                 "differentiable")
+_SETTINGS = ("betas", "eps", "weight_decay", "momentum", *_UNSUPPORTED)
 
 
 @dataclass
 class OptimizerText:
     """`text` for the flag `optimizer`. `scales` are the learning rates of
-    groups beside that of the first one, which the step is compiled with."""
+    groups beside that of the first one, which the step is compiled with, as it
+    is with `settings`, by group."""
 
     text: str
     scales: list[float]
+    settings: list[dict[str, Any]] = field(default_factory=list)
 
 
 def describe(optimizer: torch.optim.Optimizer,
@@ -33,6 +36,9 @@ def describe(optimizer: torch.optim.Optimizer,
     if kind not in (torch.optim.AdamW, torch.optim.SGD):
         raise RegatherError("expects torch.optim.AdamW or torch.optim.SGD, got "
                             f"{kind.__name__}")
+    if has_step_hooks(optimizer):
+        raise RegatherError("the optimizer has hooks on its step, or another "
+                            "step in place of it, which would not be called")
     groups = optimizer.param_groups
     first = groups[0]
     for group in groups:
@@ -71,7 +77,29 @@ def describe(optimizer: torch.optim.Optimizer,
                 for group, scale in zip(groups[1:], scales[1:])]
     if any(settings):
         words.append("groups=" + "|".join(filter(None, settings)))
-    return OptimizerText(" ".join(words), scales)
+    return OptimizerText(" ".join(words), scales, list(map(_read, groups)))
+
+
+def _read(group: dict[str, Any]) -> dict[str, Any]:
+    """What a step cannot change any more."""
+    return {**{name: group.get(name) for name in _SETTINGS},
+            "params": len(group["params"])}
+
+
+def _check_settings(optimizer: torch.optim.Optimizer, text: OptimizerText
+                    ) -> None:
+    groups = optimizer.param_groups
+    if len(groups) != len(text.settings):
+        raise RegatherError(f"the step was compiled with {len(text.settings)} "
+                            f"groups of parameters, got {len(groups)}")
+    for group, settings in zip(groups, text.settings):
+        now = _read(group)
+        if now != settings:
+            name = next(name for name in now if now[name] != settings[name])
+            raise RegatherError(
+                f"the step was compiled with {name} {settings[name]} of the "
+                f"optimizer, got {now[name]}; of groups only the learning rate "
+                "may change")
 
 
 def _scale(group: dict[str, Any], first: dict[str, Any]) -> float:
@@ -91,7 +119,8 @@ def _settings(group: dict[str, Any], scale: float, kind: type,
 
 def learning_rate(optimizer: torch.optim.Optimizer, text: OptimizerText) -> float:
     """That of the first group now. Raises `RegatherError` if a scheduler has
-    changed one group beside the others."""
+    changed one group beside the others, or anything else."""
+    _check_settings(optimizer, text)
     first = optimizer.param_groups[0]
     if float(first["lr"]) and len(text.scales) > 1:
         scales = [_scale(group, first) for group in optimizer.param_groups]

@@ -136,7 +136,7 @@ class ProcessGroupTransport:
         gone: each waits for a message of the next one that never comes, and tells
         all others by `store` when that connection ends."""
         following = (self.rank + 1) % self.ranks
-        work = dist.irecv(torch.empty(1, dtype=torch.uint8),
+        work = dist.irecv(torch.empty(1, dtype=torch.uint8, device="cpu"),
                           self._members[following], self._group, _WATCH_CHANNEL)
         thread = threading.Thread(target=self._await_end,
                                   args=(work, following), daemon=True,
@@ -201,7 +201,7 @@ class ProcessGroupTransport:
     def _receive(self, _: int, source: int, channel: int, data: int, size: int,
                  number: ctypes._Pointer[c_uint64]) -> int:
         try:
-            tensor = torch.empty(size, dtype=torch.uint8)
+            tensor = torch.empty(size, dtype=torch.uint8, device="cpu")
             work = dist.irecv(tensor, self._members[source], self._group,
                               channel)
             number[0] = self._post(channel,
@@ -232,8 +232,8 @@ class ProcessGroupTransport:
     def _disconnect(self) -> None:
         other = self._members[(self.rank + 1) % self.ranks]
         try:
-            dist.irecv(torch.empty(1, dtype=torch.uint8), other, self._group,
-                       _UNUSED_CHANNEL).wait(timedelta(milliseconds=1))
+            dist.irecv(torch.empty(1, dtype=torch.uint8, device="cpu"), other,
+                       self._group, _UNUSED_CHANNEL).wait(timedelta(milliseconds=1))
         except Exception:
             # As it should: the connections are closed, now if not before.
             pass

@@ -28,7 +28,8 @@ def name_of_dtype(dtype: torch.dtype) -> str:
 
 def allocate(value: Value) -> torch.Tensor:
     """Zeros in the shape of this rank, padding included."""
-    return torch.zeros(value.shape, dtype=DTYPES[value.element_type])
+    return torch.zeros(value.shape, dtype=DTYPES[value.element_type],
+                       device="cpu")
 
 
 def as_real(tensor: torch.Tensor) -> torch.Tensor:
@@ -94,7 +95,8 @@ class RankMesh:
         self.mesh: DeviceMesh | None = None
         if distributed:
             sizes = [size for _, size in axes]
-            ranks = torch.arange(math.prod(sizes), dtype=torch.int)
+            ranks = torch.arange(math.prod(sizes), dtype=torch.int,
+                                 device="cpu")
             self.mesh = DeviceMesh(
                 "cpu", ranks.reshape(sizes).permute(self._order).contiguous(),
                 mesh_dim_names=tuple(axes[axis][0] for axis in self._order))

@@ -289,8 +289,10 @@ class TrainingStep:
         step was compiled with, or 0.
         """
         return self._state.to_dict() | {
-            "step": torch.tensor(self._count, dtype=torch.int64),
-            "elastic": torch.tensor(self._plan.elastic, dtype=torch.int64)}
+            "step": torch.tensor(self._count, dtype=torch.int64,
+                                 device="cpu"),
+            "elastic": torch.tensor(self._plan.elastic, dtype=torch.int64,
+                                    device="cpu")}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Takes what `state_dict` of a step on any number of ranks gave, as it
