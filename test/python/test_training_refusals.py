@@ -88,6 +88,57 @@ def test_settings_that_change_later(name: str, value: object) -> None:
         step(batch)
 
 
+@pytest.mark.parametrize("rates, warm", [((0.0, 0.3), False),
+                                         ((0.2, 0.1), True),
+                                         ((0.0, 0.1), True)])
+def test_groups_that_begin_without_learning(rates: tuple[float, float],
+                                            warm: bool) -> None:
+    """Rates are in proportion to one that is not zero, if need be one that a
+    schedule has put off."""
+    torch.manual_seed(0)
+    model = nn.Linear(2, 1)
+    batch = torch.randn(3, 2), torch.ones(3, 1)
+    expected = [nn.Parameter(p.detach().clone()) for p in model.parameters()]
+    losses: list[list[float]] = [[], []]
+    for parameters, found in zip((expected, list(model.parameters())), losses):
+        optimizer = torch.optim.SGD([
+            {"params": [parameter], "lr": rate}
+            for parameter, rate in zip(parameters, rates)])
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda n: n / 3 if warm else 1.0)
+        step = compile_with(model, optimizer=optimizer, quiet=True
+                            ) if parameters is not expected else None
+        for _ in range(4):
+            if step is not None:
+                found.append(step(batch).item())
+            else:
+                optimizer.zero_grad()
+                loss = nn.functional.mse_loss(
+                    nn.functional.linear(batch[0], *parameters), batch[1])
+                loss.backward()
+                optimizer.step()
+                found.append(loss.item())
+            schedule.step()
+    assert losses[1] == pytest.approx(losses[0], rel=1e-5)
+
+
+def test_states_that_are_not_taken() -> None:
+    """And nothing is changed before that is found."""
+    step = compile_with(nn.Linear(2, 1), optimizer="sgd", lr=0.1, quiet=True)
+    state = step.state_dict()
+    before = {name: tensor.clone() for name, tensor in state["model"].items()}
+    for given, message in [
+            (None, "'weight': expects a tensor, got NoneType"),
+            (torch.ones(1, 2, device="meta"), "with data, got one on meta"),
+            (torch.ones(3), r"'weight': expects shape \[1, 2\], got \[3\]")]:
+        with pytest.raises(RegatherError, match=message):
+            step.load_state_dict({**state, "model": {
+                "bias": torch.full((1,), 7.0), "weight": given}})
+    with pytest.raises(RegatherError, match="the state lacks model, optimizer"):
+        step.load_state_dict({"step": 3})
+    torch.testing.assert_close(step.state_dict()["model"], before)
+
+
 @pytest.mark.parametrize("change", [
     lambda optimizer: optimizer.register_step_pre_hook(lambda *_: None),
     lambda optimizer: optimizer.register_step_post_hook(lambda *_: None),
@@ -239,7 +290,7 @@ def test_schedulers_keep_groups_in_proportion() -> None:
     step = compile_with(model, optimizer=optimizer)
     optimizer.param_groups[1]["lr"] = 0.4
     with pytest.raises(RegatherError, match=r"in proportions \[1.0, 2.0\], got "
-                       r"\[1.0, 4.0\]"):
+                       r"rates \[0.1, 0.4\]"):
         step((torch.ones(3, 2), torch.ones(3, 1)))
 
 

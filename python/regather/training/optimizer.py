@@ -20,11 +20,12 @@ _SETTINGS = ("betas", "eps", "weight_decay", "momentum", *_UNSUPPORTED)
 @dataclass
 class OptimizerText:
     """`text` for the flag `optimizer`. `scales` are the learning rates of
-    groups beside that of the first one, which the step is compiled with, as it
-    is with `settings`, by group."""
+    groups beside that of the group `base`, which the step is compiled with, as
+    it is with `settings`, by group."""
 
     text: str
     scales: list[float]
+    base: int = 0
     settings: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -72,12 +73,16 @@ def describe(optimizer: torch.optim.Optimizer,
                             "states by load_state_dict of the step")
     # Schedulers warn if nobody has called `step` of the optimizer.
     mark_stepped(optimizer)
-    scales = [_scale(group, first) for group in groups]
+    rates = _rates(groups)
+    base = next((i for i, rate in enumerate(rates) if rate), 0)
+    scales = [rate / rates[base] if rates[base] else 1.0 for rate in rates]
+    # The first group has those of the text, but for its scale.
     settings = [_settings(group, scale, kind, names)
-                for group, scale in zip(groups[1:], scales[1:])]
+                for group, scale in zip(groups, scales)
+                if group is not first or scale != 1.0]
     if any(settings):
         words.append("groups=" + "|".join(filter(None, settings)))
-    return OptimizerText(" ".join(words), scales, list(map(_read, groups)))
+    return OptimizerText(" ".join(words), scales, base, list(map(_read, groups)))
 
 
 def _read(group: dict[str, Any]) -> dict[str, Any]:
@@ -102,9 +107,12 @@ def _check_settings(optimizer: torch.optim.Optimizer, text: OptimizerText
                 "may change")
 
 
-def _scale(group: dict[str, Any], first: dict[str, Any]) -> float:
-    base = float(first["lr"])
-    return float(group["lr"]) / base if base else 1.0
+def _rates(groups: list[dict[str, Any]]) -> list[float]:
+    """Learning rates, or those that a schedule has put off if there are none."""
+    rates = [float(group["lr"]) for group in groups]
+    if any(rates):
+        return rates
+    return [float(group.get("initial_lr", 0.0)) for group in groups]
 
 
 def _settings(group: dict[str, Any], scale: float, kind: type,
@@ -118,14 +126,15 @@ def _settings(group: dict[str, Any], scale: float, kind: type,
 
 
 def learning_rate(optimizer: torch.optim.Optimizer, text: OptimizerText) -> float:
-    """That of the first group now. Raises `RegatherError` if a scheduler has
+    """That of the base group now. Raises `RegatherError` if a scheduler has
     changed one group beside the others, or anything else."""
     _check_settings(optimizer, text)
-    first = optimizer.param_groups[0]
-    if float(first["lr"]) and len(text.scales) > 1:
-        scales = [_scale(group, first) for group in optimizer.param_groups]
-        if any(abs(a - b) > 1e-9 * abs(b) for a, b in zip(scales, text.scales)):
+    groups = optimizer.param_groups
+    base = float(groups[text.base]["lr"])
+    for group, scale in zip(groups, text.scales):
+        if abs(float(group["lr"]) - scale * base) > 1e-9 * abs(scale * base):
             raise RegatherError(
                 "the step was compiled with learning rates of the groups in "
-                f"proportions {text.scales}, got {scales}")
-    return float(first["lr"])
+                f"proportions {text.scales}, got rates "
+                f"{[float(group['lr']) for group in groups]}")
+    return base

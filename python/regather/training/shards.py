@@ -61,6 +61,20 @@ def local_range(value: Value) -> tuple[slice, ...]:
     return tuple(ranges)
 
 
+def check_given(value: Value, given: Any) -> None:
+    """Raises `RegatherError` unless `given` can be the whole of a value."""
+    if not isinstance(given, torch.Tensor):
+        raise RegatherError(f"'{value.name}': expects a tensor, got "
+                            f"{type(given).__name__}")
+    if given.is_meta:
+        raise RegatherError(f"'{value.name}': expects a tensor with data, got "
+                            "one on meta")
+    shape = (*given.shape, 2) if given.is_complex() else tuple(given.shape)
+    if shape != tuple(value.global_shape):
+        raise RegatherError(f"'{value.name}': expects shape "
+                            f"{list(value.global_shape)}, got {list(shape)}")
+
+
 def cut(value: Value, whole: torch.Tensor) -> torch.Tensor:
     """The part of a whole tensor that this rank has, without padding."""
     if tuple(whole.shape) != value.global_shape:

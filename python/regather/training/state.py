@@ -11,8 +11,8 @@ from regather.execution import Executable, Value
 from regather.fx.graph import CapturedGraph
 from regather.library.errors import RegatherError
 from regather.training.initialization import initialize
-from regather.training.shards import (RankMesh, allocate, as_real, cut,
-                                      without_padding)
+from regather.training.shards import (RankMesh, allocate, as_real, check_given,
+                                      cut, without_padding)
 
 # What a step is told anew each time.
 _GIVEN = ("step", "learning_rate")
@@ -132,14 +132,19 @@ class StepState:
 
     def load(self, state: Mapping[str, Any]) -> None:
         """What `to_dict` gave on any number of ranks. Raises `RegatherError`,
-        and changes nothing, if something is missing."""
+        and changes nothing, if something is missing or has another shape."""
+        if lost := [part for part in ("model", "optimizer", "step")
+                    if part not in state]:
+            raise RegatherError("the state lacks " + ", ".join(lost))
         given = dict(state["model"])
-        for parameter, kinds in state["optimizer"]["state"].items():
+        for parameter, kinds in state["optimizer"].get("state", {}).items():
             given |= {f"{parameter}.{kind}": tensor
                       for kind, tensor in kinds.items()}
         given |= state.get("rng", {})
         if missing := sorted(set(self.saved) - set(given)):
             raise RegatherError("the state lacks " + ", ".join(missing))
+        for name in self.saved:
+            check_given(self.values[name], given[name])
         for name in sorted(self.saved):
             own = self._blank(name)
             self._mesh.assign(self.values[name], own, given[name])
