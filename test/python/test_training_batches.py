@@ -109,3 +109,17 @@ def test_targets_are_tensors() -> None:
         step((numbers(0), None))
     with pytest.raises(RegatherError, match="inputs: .* got ndarray"):
         step((numbers(0).numpy(), numbers(1)))
+
+
+def test_inputs_may_be_called_as_parameters_are() -> None:
+    class Masked(torch.nn.Linear):
+        def forward(self, x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+            return (super().forward(x) * bias).square().mean()
+
+    torch.manual_seed(0)
+    model = Masked(4, 4)
+    batch = {"x": numbers(0), "bias": numbers(1)}
+    step = regather.compile(model, batch, optimizer="sgd", lr=0.0, quiet=True)
+    assert step(batch).item() == pytest.approx(model(**batch).item(), rel=1e-5)
+    with pytest.raises(RegatherError, match="input 'input.bias': expects shape"):
+        step({**batch, "bias": torch.ones(4)})

@@ -12,6 +12,7 @@ import torch
 from regather.fx.errors import CaptureError
 from regather.fx.mesh import is_distributed
 from regather.fx.private import pytree
+from regather.fx.state import clean
 
 
 @dataclass
@@ -67,11 +68,15 @@ class Step:
         targets = tuple(self.targets)
         names: list[str] = []
         values: list[Any] = []
+        taken = _state_names(self.model)
 
         def add(label: str, tree: Any) -> None:
             for path, leaf in pytree.tree_flatten_with_path(tree)[0]:
                 steps = [str(getattr(k, "key", getattr(k, "idx", k))) for k in path]
-                names.append(".".join([label, *steps]))
+                name = ".".join([label, *steps])
+                while name in taken:
+                    name = f"input.{name}"
+                names.append(name)
                 values.append(leaf)
 
         for label, tree in zip(_positional(self.model.forward, len(args)), args):
@@ -115,6 +120,15 @@ def loss_of(step: Step, result: Any, targets: Any) -> torch.Tensor:
     if not loss.requires_grad:
         raise CaptureError("the loss depends on no parameter that is trained")
     return loss if loss.dim() == 0 else loss.reshape(())
+
+
+def _state_names(model: torch.nn.Module) -> set[str]:
+    """Names that inputs of the step cannot have."""
+    return {
+        clean(name)
+        for named in (model.named_parameters, model.named_buffers)
+        for name, _ in named(remove_duplicate=False)
+    }
 
 
 def _positional(function: Callable[..., Any] | None, count: int) -> list[str]:
