@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -109,6 +109,31 @@ def test_targets_are_tensors() -> None:
         step((numbers(0), None))
     with pytest.raises(RegatherError, match="inputs: .* got ndarray"):
         step((numbers(0).numpy(), numbers(1)))
+
+
+class Pair(NamedTuple):
+    first: torch.Tensor
+    rest: tuple[torch.Tensor, int]
+
+
+def test_containers_of_other_kinds() -> None:
+    class Sums(torch.nn.Linear):
+        def forward(self, pair: Pair) -> torch.Tensor:
+            return (super().forward(pair.first) * pair.rest[0]
+                    ).sum() * pair.rest[1]
+
+    torch.manual_seed(0)
+    model = Sums(4, 4)
+    step = regather.compile(model, (Pair(numbers(0), (numbers(1), 2)),),
+                            optimizer="sgd", lr=0.0, quiet=True)
+    given = Pair(numbers(2), (numbers(3), 2))
+    assert step((given,)).item() == pytest.approx(model(given).item(), rel=1e-4)
+    with pytest.raises(RegatherError, match=r"inputs\[0\]: expects a Pair as in "
+                       "the example, got a dict"):
+        step(({"first": numbers(2), "rest": numbers(3)},))
+    with pytest.raises(RegatherError, match="expects 2, as the step was "
+                       "compiled for, got 3"):
+        step((Pair(numbers(2), (numbers(3), 3)),))
 
 
 def test_inputs_may_be_called_as_parameters_are() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+import itertools
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -18,14 +20,16 @@ class BatchForm:
     those of the example."""
 
     def __init__(self, step: Step) -> None:
-        names, values, rebuild = step.batch()
+        names, values, _ = step.batch()
         self._names = names
         # A program was compiled for what is no tensor.
         self._constants = [(i, value) for i, value in enumerate(values)
                            if not isinstance(value, torch.Tensor)]
-        self._args, self._kwargs, self._targets = rebuild(list(range(
-            len(values))))
+        numbers = itertools.count()
         self._has_names = isinstance(step.inputs, Mapping)
+        self._inputs = _number(dict(step.inputs) if self._has_names
+                               else tuple(step.inputs), numbers)
+        self._targets = _number(tuple(step.targets), numbers)
         self._has_targets = step.loss is not None
 
     def list_leaves(self, batch: Any) -> list[Any]:
@@ -43,9 +47,10 @@ class BatchForm:
             if not isinstance(inputs, Mapping):
                 raise RegatherError("expects inputs by name, as in the example, "
                                     f"got {type(inputs).__name__}")
-            self._read("inputs", self._kwargs, dict(inputs), leaves)
+            self._read("inputs", self._inputs, dict(inputs), leaves)
         else:
-            self._read("inputs", self._args, _as_tuple("inputs", inputs), leaves)
+            self._read("inputs", self._inputs, _as_tuple("inputs", inputs),
+                       leaves)
         self._read("targets", self._targets, _as_tuple("targets", targets),
                    leaves)
         for i, value in self._constants:
@@ -78,13 +83,34 @@ class BatchForm:
             for number, (part, value) in enumerate(zip(form, given)):
                 self._read(f"{name}[{number}]", part, value, leaves)
         else:
-            numbers, expected = pytree.tree_flatten(form)
             values, spec = pytree.tree_flatten(given)
-            if spec != expected:
-                raise RegatherError(f"{name}: expects {kind.__name__} as in the "
-                                    f"example, got {type(given).__name__}")
-            for number, value in zip(numbers, values):
+            if spec != form.spec:
+                raise RegatherError(f"{name}: expects a {form.kind} as in the "
+                                    f"example, got a {type(given).__name__}")
+            for number, value in zip(form.numbers, values):
                 leaves[number] = value
+
+
+@dataclass(frozen=True)
+class _Container:
+    """The numbers of the leaves of a container of another kind."""
+
+    kind: str
+    spec: Any
+    numbers: list[int]
+
+
+def _number(tree: Any, numbers: Iterator[int]) -> Any:
+    """A batch with numbers in place of its leaves, in the order of them."""
+    kind = type(tree)
+    if kind in (dict, OrderedDict, defaultdict):
+        return {key: _number(part, numbers) for key, part in tree.items()}
+    if kind is list or kind is tuple:
+        return kind(_number(part, numbers) for part in tree)
+    leaves, spec = pytree.tree_flatten(tree)
+    if len(leaves) == 1 and leaves[0] is tree:
+        return next(numbers)
+    return _Container(kind.__name__, spec, [next(numbers) for _ in leaves])
 
 
 def _as_tuple(name: str, parts: Any) -> tuple[Any, ...]:
