@@ -121,7 +121,6 @@ def compile_step(
                                 "cannot be given, too")
         chosen = read_mesh_plan(plan)
         mesh, replicate_axis = chosen.mesh, chosen.replicate_axis
-
     # Under the names of the model itself.
     model, _ = unwrap(model)
     _check_parameters(model)
