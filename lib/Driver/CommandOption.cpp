@@ -192,6 +192,11 @@ static const CommandOption kOptions[] = {
      "decides, those are taken with which the step fits and takes the least "
      "time",
      kPrepared, readMemory},
+    {"micro-batches", "N",
+     "Cut the batch into so many micro-batches, which are computed one after "
+     "the other; auto: within --memory, into 1, 2, 4 ..., whatever fits and "
+     "takes the least time (default 1)",
+     kPrepared, readStep},
     {"fuse-attention", "MODE OPTION=VALUE...",
      "What becomes of attention that a model writes as products and a softmax: "
      "all is computed by blocks, without scores in memory and with other last "

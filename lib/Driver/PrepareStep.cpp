@@ -166,8 +166,10 @@ LogicalResult regather::decideMemory(ModuleOp module, StepOptions &options,
                                      MemorySearchNotes *notes) {
   bool isDefault = std::exchange(options.fitsDevice, false) &&
                    !options.memory && isMemoryOpen(options);
-  if (!options.memory && !isDefault)
+  if (!options.memory && !isDefault) {
+    options.choosesParts = false;
     return success();
+  }
   if (failed(lowerCapturedTypes(module, options)))
     return failure();
   FailureOr<AnalyzedStep> step =
@@ -177,12 +179,15 @@ LogicalResult regather::decideMemory(ModuleOp module, StepOptions &options,
     return failure();
   bool isOpen = findFacts(module, *step).isOpen;
   if (isDefault) {
-    if (!isOpen)
+    if (!isOpen) {
+      options.choosesParts = false;
       return success();
+    }
     FailureOr<std::optional<StepMemoryPlan>> made =
         planDeviceMemory(module, options);
     if (failed(made))
       return failure();
+    options.choosesParts = false;
     plan = std::move(*made);
     return success();
   }

@@ -167,6 +167,21 @@ static Failure readSharding(StepOptions &options, StringRef name,
   return Failure();
 }
 
+/// A number, or `auto`, which a search for what fits decides.
+static Failure readMicroBatches(StepOptions &options, StringRef text,
+                                StringRef origin) {
+  int64_t parts = 1;
+  options.choosesParts = text == "auto";
+  if (!options.choosesParts && (text.getAsInteger(10, parts) || parts < 1))
+    return Failure((origin +
+                    " expects a number of micro-batches, at least 1, or auto, "
+                    "got \"" +
+                    text + "\"")
+                       .str());
+  options.cut.parts = parts;
+  return Failure();
+}
+
 /// Adds placements, of which `;` separates several.
 static Failure readAnnotations(StepOptions &options, StringRef text,
                                StringRef origin) {
@@ -203,6 +218,8 @@ Failure regather::setStepOption(StepOptions &options, StringRef name,
     return readSharding(options, name, text, origin);
   if (name == "elastic-axes")
     return readField(options.model, name, text, origin);
+  if (name == "micro-batches")
+    return readMicroBatches(options, text, origin);
   if (name == "shard")
     return readAnnotations(options, text, origin);
   if (name == "policy")
@@ -292,6 +309,8 @@ std::string regather::printStepOption(const StepOptions &options,
     return printChoice(options.reshard);
   if (name == "recompute")
     return printChoice(options.recompute);
+  if (name == "micro-batches")
+    return options.cut.parts == 1 ? "" : std::to_string(options.cut.parts);
   if (name == "fuse-attention")
     return printChoice(options.fuseAttention);
   if (name == "chunk")
@@ -333,6 +352,7 @@ static bool visitPass(StepOptions &options, StringRef pass,
     typename std::decay_t<decltype(candidate)>::value_type absent;
     visit(candidate ? *candidate : absent);
   };
+  visit(options.cut);
   visit(options.model);
   visit(options.shard);
   visit(options.fuseAttention.options);
@@ -388,6 +408,7 @@ static SmallVector<StringRef> listAllPasses() {
   options.fuseAttention.decision = PassDecision::Yes;
   options.chunk.decision = PassDecision::Yes;
   options.dispatch.decision = PassDecision::Yes;
+  options.cut.parts = 2;
   options.states.states = "all";
   SmallVector<StringRef> names = listPasses(options, StepStage::Program);
   options.recompute.decision = PassDecision::Yes;

@@ -149,6 +149,11 @@ void regather::buildShardingPipeline(OpPassManager &pm,
   if (!getModelAxes(options).empty() || hasDataAxis(options) ||
       options.optimizer)
     pm.addPass(createExpandTGComplexNodesPass());
+  // One part of the batch after the other, before ranks share each of them.
+  if (options.cut.parts > 1) {
+    pm.addPass(createCutBatchPass(options.cut));
+    closePhase(pm, options);
+  }
   // From a step on one device to one rank's part of it, with collectives:
   // first what cuts the model, then what cuts the batch.
   if (!getModelAxes(options).empty()) {
@@ -245,6 +250,14 @@ std::string regather::findContradiction(const StepOptions &options) {
                             StringRef(text).split(':').first))
       return "elastic-axes \"" + text +
              "\" needs a mesh that has its axis, to cut the model over";
+  if (options.cut.parts > 1 && options.shard.elastic)
+    return "micro-batches \"" + printStepOption(options, "micro-batches") +
+           "\" and elastic exclude each other: sums over micro-batches are no "
+           "trees over segments of the batch";
+  if (options.cut.parts > 1 && options.shard.microBatches > 1)
+    return "micro-batches \"" + printStepOption(options, "micro-batches") +
+           "\" cuts the batch, but option \"micro-batches\" of "
+           "tg-shard-parameters makes it larger";
   if (hasDataAxis(options))
     return "";
   StepOptions given = options;

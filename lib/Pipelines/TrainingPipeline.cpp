@@ -54,6 +54,9 @@ struct TrainingPipelineOptions
       llvm::cl::desc("An axis that cuts the model and the number of segments "
                      "over which sums over it are trees, such as tp:4; empty: "
                      "they are in the order of its ranks")};
+  Option<std::string> microBatches{
+      *this, "micro-batches",
+      llvm::cl::desc("Micro-batches that the batch is cut into; empty: 1")};
   Option<std::string> fuseAttention{
       *this, "fuse-attention",
       llvm::cl::desc("What becomes of attention that is written as products "
@@ -124,6 +127,7 @@ struct TrainingPipelineOptions
             {"elastic-axes", elasticAxes},
             {"fuse-attention", fuseAttention},
             {"expert-capacity", expertCapacity},
+            {"micro-batches", microBatches},
             {"chunk", chunk},
             {"policy", policy},
             {"reshard", reshard},

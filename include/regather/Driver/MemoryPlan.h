@@ -24,7 +24,8 @@ namespace regather {
 /// takes with them on each rank.
 struct MemoryChoice {
   /// As the options of commands of these names take them; empty for none.
-  std::string chunk, policy, recompute, reshard, offload, schedule;
+  std::string microBatches, chunk, policy, recompute, reshard, offload,
+      schedule;
   /// Parameters, optimizer state, buffers, batch and results.
   int64_t argumentBytes = 0;
   /// Everything else: what the plan of the arena says, with all that lies
@@ -85,10 +86,12 @@ struct MemorySearchNotes {
 /// the next one by what the arenas of two took, then how much has to lie on the
 /// host, budgets beside what the link to the host takes anyway, and all of it
 /// with parameters that are gathered again. If nothing fits by then, sums over
-/// rows are made in blocks, which changes bits. Each try prepares a copy of the
-/// module, plans its arena and simulates it. Emits an error that names the
-/// least that was found, and the largest tensors that it needs, if nothing
-/// fits.
+/// rows are made in blocks, which changes bits. With `choosesParts`, all of
+/// that for 1, 2, 4 ... micro-batches of the batch of a rank, until the step
+/// fits as it is, or is no quicker than with half as many. Each try prepares a
+/// copy of the module, plans its arena and simulates it. Emits an error that
+/// names the least that was found, and the largest tensors that it needs, if
+/// nothing fits.
 ///
 /// `isOpen`: nobody has decided about the step before. `notes` may be null.
 mlir::FailureOr<StepMemoryPlan>

@@ -93,6 +93,10 @@ struct StepOptions {
   /// either without a mesh is an error, so nothing is not the default.
   std::optional<tg::BatchMode> batch;
   std::optional<tg::ParameterLayout> layout;
+  /// Micro-batches that the batch is cut into. With `choosesParts`, within a
+  /// limit of memory, as many as it takes and are quickest.
+  tg::CutBatchPassOptions cut;
+  bool choosesParts = false;
   /// Neither is done unless somebody asks for it.
   Choice<tg::FuseAttentionPassOptions> fuseAttention;
   Choice<tg::ChunkRowsPassOptions> chunk;

@@ -27,6 +27,7 @@ using namespace regather;
 /// the default unless `given` says more.
 static void describe(const StepOptions &options, const StepOptions &given,
                      MemoryChoice &choice) {
+  choice.microBatches = printStepOption(options, "micro-batches");
   choice.chunk = printStepOption(options, "chunk");
   choice.policy = printStepOption(options, "policy");
   choice.recompute = printStepOption(options, "recompute");

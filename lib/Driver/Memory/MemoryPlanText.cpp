@@ -48,6 +48,7 @@ std::string MemoryChoice::describe() const {
     if (!value.empty())
       text += formatv("{0}--{1}='{2}'", text.empty() ? "" : " ", name, value);
   };
+  add("micro-batches", microBatches);
   add("chunk", chunk == "none" ? "" : chunk);
   add("policy", policy);
   add("recompute", recompute);
@@ -91,6 +92,7 @@ std::string regather::formatText(const StepMemoryPlan &plan) {
 }
 
 static void writeChoice(llvm::json::OStream &json, const MemoryChoice &choice) {
+  json.attribute("micro_batches", choice.microBatches);
   json.attribute("chunk", choice.chunk);
   json.attribute("policy", choice.policy);
   json.attribute("recompute", choice.recompute);

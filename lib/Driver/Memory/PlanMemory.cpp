@@ -33,6 +33,8 @@ static constexpr double kForwardPart = 0.3;
 /// How near a guess may come to a budget that is known, as part of what lies
 /// between two.
 static constexpr double kLeastPart = 0.1;
+/// Micro-batches that a batch is cut into at most, if their number is open.
+static constexpr int64_t kMostParts = 64;
 /// Tensors that an error names.
 static constexpr size_t kNumNamed = 3;
 
@@ -64,13 +66,25 @@ public:
     plan.limit = *given.memory;
     plan.cluster = this->model.getCluster().name;
     this->given.memory.reset();
+    this->given.choosesParts = false;
   }
 
-  FailureOr<StepMemoryPlan> run(StepOptions &chosen,
-                                const MemorySearchNotes &notes);
+  /// Fails if the step cannot be what it is wanted to be, with an error.
+  LogicalResult run(const MemorySearchNotes &notes);
+  /// The quickest that fits.
+  std::optional<unsigned> findBest() const;
+  /// Choices that were tried, and with which options.
+  const StepMemoryPlan &getPlan() const { return plan; }
+  const StepOptions &getOptions(unsigned choice) const {
+    return options[choice];
+  }
   /// Of all choices that were tried.
-  std::optional<int64_t> getLeastBytes() const;
-  MeasuredStep takeChosen() { return std::move(measuredSteps[plan.chosen]); }
+  const MemoryChoice &getLeast() const { return plan.choices[findLeast()]; }
+  MeasuredStep takeMeasured(unsigned choice) {
+    return std::move(measuredSteps[choice]);
+  }
+  /// Says what the smallest step needs, of `numChoices` that were tried.
+  LogicalResult emitLeast(size_t numChoices);
 
 private:
   /// Parts of the search that do not depend on each other.
@@ -120,8 +134,6 @@ private:
   void tryMoreRoom();
   void tryLessRoom();
   unsigned findLeast() const;
-  std::optional<unsigned> findBest() const;
-  LogicalResult emitLeast();
 
   ModuleOp module;
   /// Without the limit, which the tries must not look for again.
@@ -562,14 +574,7 @@ std::optional<unsigned> MemorySearch::findBest() const {
   return best;
 }
 
-std::optional<int64_t> MemorySearch::getLeastBytes() const {
-  if (plan.choices.empty())
-    return std::nullopt;
-  return plan.choices[findLeast()].getBytes();
-}
-
-/// Says what the smallest step needs.
-LogicalResult MemorySearch::emitLeast() {
+LogicalResult MemorySearch::emitLeast(size_t numChoices) {
   unsigned least = findLeast();
   const MemoryChoice &choice = plan.choices[least];
   InFlightDiagnostic diag = module.emitError()
@@ -581,9 +586,8 @@ LogicalResult MemorySearch::emitLeast() {
                             << (choice.hostStateBytes > 0 ? ""
                                                           : "optimizer state, ")
                             << "batch and results, which no decision changes";
-  diag.attachNote() << "with " << choice.describe() << ", of "
-                    << plan.choices.size()
-                    << (plan.choices.size() == 1 ? " choice" : " choices")
+  diag.attachNote() << "with " << choice.describe() << ", of " << numChoices
+                    << (numChoices == 1 ? " choice" : " choices")
                     << " that were tried";
   for (const report::LiveBuffer &buffer :
        ArrayRef(measuredSteps[least].largest).take_front(kNumNamed))
@@ -623,8 +627,7 @@ void MemorySearch::tryWithoutRoom(const MeasuredStep &first) {
   keep(std::move(again));
 }
 
-FailureOr<StepMemoryPlan> MemorySearch::run(StepOptions &chosen,
-                                            const MemorySearchNotes &notes) {
+LogicalResult MemorySearch::run(const MemorySearchNotes &notes) {
   takesFirst = notes.takesFirst;
   FailureOr<MeasuredStep> first = failure();
   Tries tries;
@@ -636,7 +639,7 @@ FailureOr<StepMemoryPlan> MemorySearch::run(StepOptions &chosen,
   // No other decision changes what arguments take.
   if (first->choice.argumentBytes > plan.limit &&
       (!useStates(*first) || first->choice.argumentBytes > plan.limit))
-    return emitLeast();
+    return success();
   Tries twice, chunks;
   LogicalResult hasTwice = success();
   FailureOr<MeasuredStep> chunked = failure();
@@ -668,11 +671,113 @@ FailureOr<StepMemoryPlan> MemorySearch::run(StepOptions &chosen,
     tryLessRoom();
   if (!fits(*first) && !takesFirst)
     tryMoreRoom();
-  std::optional<unsigned> best = findBest();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Micro-batches
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Searches with the batch cut into more and more micro-batches.
+class PartsSearch {
+public:
+  PartsSearch(ModuleOp module, const StepOptions &given, bool isOpen,
+              const CostModel &model)
+      : module(module), given(given), isOpen(isOpen), model(model) {}
+
+  FailureOr<StepMemoryPlan> run(StepOptions &chosen, MemorySearchNotes &notes);
+
+private:
+  LogicalResult search(int64_t parts, const MemorySearchNotes &notes);
+  bool isWorthMore() const;
+  double getSeconds(const MemorySearch &search) const;
+  FailureOr<StepMemoryPlan> emitLeast();
+
+  ModuleOp module;
+  const StepOptions &given;
+  bool isOpen;
+  const CostModel &model;
+  /// By power of two.
+  std::vector<std::unique_ptr<MemorySearch>> searches;
+};
+} // namespace
+
+LogicalResult PartsSearch::search(int64_t parts,
+                                  const MemorySearchNotes &notes) {
+  StepOptions cut = given;
+  cut.cut.parts = parts;
+  auto made = std::make_unique<MemorySearch>(module, cut, isOpen, model);
+  if (failed(made->run(notes)))
+    return failure();
+  searches.push_back(std::move(made));
+  return success();
+}
+
+/// Of what fits; infinite if nothing does.
+double PartsSearch::getSeconds(const MemorySearch &search) const {
+  std::optional<unsigned> best = search.findBest();
+  return best ? search.getPlan().choices[*best].seconds
+              : std::numeric_limits<double>::infinity();
+}
+
+/// Smaller micro-batches take longer in themselves: they are quicker where less
+/// has to be computed, copied or gathered again.
+bool PartsSearch::isWorthMore() const {
+  const MemorySearch &last = *searches.back();
+  const StepMemoryPlan &plan = last.getPlan();
+  if (plan.choices.front().getBytes() <= plan.limit ||
+      last.getLeast().argumentBytes > plan.limit)
+    return false;
+  return searches.size() == 1 || !last.findBest() ||
+         getSeconds(last) < getSeconds(**std::prev(searches.end(), 2));
+}
+
+FailureOr<StepMemoryPlan> PartsSearch::emitLeast() {
+  size_t numChoices = 0;
+  MemorySearch *least = nullptr;
+  for (const std::unique_ptr<MemorySearch> &search : searches) {
+    numChoices += search->getPlan().choices.size();
+    if (!least || search->getLeast().getBytes() < least->getLeast().getBytes())
+      least = search.get();
+  }
+  return least->emitLeast(numChoices);
+}
+
+FailureOr<StepMemoryPlan> PartsSearch::run(StepOptions &chosen,
+                                           MemorySearchNotes &notes) {
+  if (failed(search(given.cut.parts, notes)))
+    return failure();
+  MemorySearchNotes others;
+  others.takesFirst = notes.takesFirst;
+  for (int64_t parts = 2;
+       given.choosesParts && parts <= kMostParts && isWorthMore(); parts *= 2) {
+    // A batch that cannot be cut further is no error.
+    ScopedDiagnosticHandler handler(module.getContext(),
+                                    [](Diagnostic &) { return success(); });
+    if (failed(search(parts, others)))
+      break;
+  }
+  StepMemoryPlan plan = searches.front()->getPlan();
+  plan.choices.clear();
+  MemorySearch *best = nullptr;
+  for (const std::unique_ptr<MemorySearch> &search : searches) {
+    const StepMemoryPlan &part = search->getPlan();
+    plan.boundSeconds = std::min(plan.boundSeconds, part.boundSeconds);
+    int64_t bytes = search->getLeast().getBytes();
+    notes.leastBytes = std::min(notes.leastBytes.value_or(bytes), bytes);
+    if (search->findBest() &&
+        (!best || getSeconds(*search) < getSeconds(*best))) {
+      best = search.get();
+      plan.chosen = plan.choices.size() + *search->findBest();
+    }
+    llvm::append_range(plan.choices, part.choices);
+  }
   if (!best)
     return emitLeast();
-  plan.chosen = *best;
-  chosen = options[*best];
+  unsigned choice = *best->findBest();
+  chosen = best->getOptions(choice);
+  notes.chosen = std::make_shared<MeasuredStep>(best->takeMeasured(choice));
   return plan;
 }
 
@@ -686,14 +791,10 @@ FailureOr<StepMemoryPlan> regather::planStepMemory(ModuleOp module,
   StepOptions given = options;
   // Commands that take single operations count the step as it would be run.
   bool schedulesKernels = std::exchange(given.schedulesKernels, true);
-  MemorySearch search(module, given, isOpen, std::move(*model));
-  FailureOr<StepMemoryPlan> plan =
-      search.run(options, notes ? *notes : MemorySearchNotes());
+  MemorySearchNotes unheard;
+  FailureOr<StepMemoryPlan> plan = PartsSearch(module, given, isOpen, *model)
+                                       .run(options, notes ? *notes : unheard);
   options.schedulesKernels = schedulesKernels;
-  if (notes)
-    notes->leastBytes = search.getLeastBytes();
-  if (notes && succeeded(plan))
-    notes->chosen = std::make_shared<MeasuredStep>(search.takeChosen());
   return plan;
 }
 

@@ -337,6 +337,45 @@ def ChunkRowsPass : Pass<"tg-chunk-rows", "::mlir::ModuleOp"> {
   ];
 }
 
+def CutBatchPass : Pass<"tg-cut-batch", "::mlir::ModuleOp"> {
+  let summary = "Cut the batch of a step into micro-batches";
+  let description = [{
+    The step takes the same batch and gives the same results, but computes one
+    micro-batch after the other, forward and backward, so that only the
+    activations of one live at a time. Sums over the batch, such as gradients,
+    are added up from the first micro-batch to the last, in their own type; means
+    are divided at the end. A value that inputs alone decide, such as the number of targets
+    that count, is computed of all rows before the first micro-batch. So
+    the loss is that of the whole batch, up to rounding, whatever its weights.
+    Random numbers of a row are those of the whole batch.
+
+    Each operation is carried out on a part of the rows by the same sharding rules as
+    on one rank of several. A step in which rows of one micro-batch need what
+    parameters and other rows decide, such as statistics of a batch
+    normalisation, is refused, with the operation.
+
+    Precondition: one captured step, about which nothing has been decided, on
+    one device; `parts` divides its batch, that of the first input.
+
+    Postcondition: operations on a micro-batch carry its number,
+    `tg.micro_batch`, slices of inputs too. What is done once for all of them has none.
+    Arguments and results are as they were.
+  }];
+  let options = [
+    Option<"parts", "parts", "int64_t", /*default=*/"1",
+           "Number of micro-batches; 1: the step stays as it is">
+  ];
+  let dependentDialects = [
+    "::regather::tg::TGDialect", "::mlir::arith::ArithDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numParts", "num-parts", "Number of micro-batches">,
+    Statistic<"numCombined", "num-combined",
+              "Number of values combined of those of all micro-batches">
+  ];
+}
+
 def FormKernelsPass : Pass<"tg-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Group operations that generated code runs as one";
   let description = [{

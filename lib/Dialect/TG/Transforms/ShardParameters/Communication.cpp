@@ -271,12 +271,24 @@ Value Communication::drawPart(Value whole, const ValueState &state) {
       ->getResult(0);
 }
 
-void Communication::drawOwn(RandomOp random) {
-  if (random.getFirst())
+void Communication::drawOwn(RandomOp random, int64_t parts) {
+  Value first = random.getFirst();
+  if (first && parts == 1)
     return;
   auto type = cast<RankedTensorType>(random.getType());
-  random.getFirstMutable().assign(
-      getOffset(Group::Data, type.getNumElements()));
+  // Only what is drawn for a micro-batch has a place in what the batch draws.
+  int64_t size = type.getNumElements() * (first ? parts : 1);
+  Value offset = getOffset(Group::Data, size);
+  if (first) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(random);
+    Operation *sum =
+        arith::AddIOp::create(builder, random.getLoc(), offset, first);
+    sum->setAttr(kPhaseAttrName,
+                 PhaseAttr::get(builder.getContext(), Phase::Forward));
+    offset = sum->getResult(0);
+  }
+  random.getFirstMutable().assign(offset);
 }
 
 /// A tensor that has no elements, such as the features behind the rotated ones

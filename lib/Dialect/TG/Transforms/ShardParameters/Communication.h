@@ -70,8 +70,9 @@ public:
   /// of the whole. Null if `whole` is nothing drawn, or its part is no block.
   mlir::Value drawPart(mlir::Value whole, const ValueState &state);
 
-  /// Makes every rank draw its own bits: those of its part of the batch.
-  void drawOwn(RandomOp random);
+  /// Makes every rank draw its own bits: those of its part of the batch. What
+  /// draws for one of `parts` micro-batches begins in the rank's own bits.
+  void drawOwn(RandomOp random, int64_t parts);
 
   /// The part of a whole value that `state` leaves to this rank.
   mlir::Value slice(mlir::Value whole, const ValueState &state);

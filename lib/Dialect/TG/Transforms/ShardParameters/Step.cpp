@@ -9,8 +9,11 @@
 #include "Step.h"
 
 #include "regather/Dialect/TG/IR/Elastic.h"
+#include "regather/Dialect/TG/IR/MicroBatch.h"
 #include "regather/Dialect/TG/Modules/ModulePattern.h"
 #include "regather/Dialect/TG/Targets/NodeTargets.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace regather;
@@ -388,6 +391,26 @@ static LogicalResult findSplitInputs(Step &step, const DataMesh &mesh,
   return success();
 }
 
+/// Finds what tg-cut-batch has cut out of the inputs.
+static LogicalResult findBatchSlices(Step &step, const DataMesh &mesh) {
+  for (unsigned input : step.splitInputs)
+    for (Operation *user : step.block->getArgument(input).getUsers()) {
+      auto slice = dyn_cast<tensor::ExtractSliceOp>(user);
+      std::optional<int64_t> number = getMicroBatch(user);
+      if (!slice || !number)
+        continue;
+      step.batchSlices.insert(slice);
+      step.cutInto = std::max(step.cutInto, *number + 1);
+    }
+  if (step.hasOwnBatches || step.cutInto == 1 ||
+      *step.batch / step.cutInto % mesh.dataRanks == 0)
+    return success();
+  return step.func.emitError()
+         << "each of " << step.cutInto << " micro-batches has "
+         << *step.batch / step.cutInto << " rows, which cannot be divided by "
+         << mesh.dataRanks << " ranks";
+}
+
 FailureOr<Step> regather::tg::spmd::analyzeStep(func::FuncOp func,
                                                 const DataMesh &mesh,
                                                 const ElementTypes &types,
@@ -403,7 +426,8 @@ FailureOr<Step> regather::tg::spmd::analyzeStep(func::FuncOp func,
     step.operations.push_back(&op);
   }
   if (failed(findParameters(step, mesh, types, ignore)) ||
-      failed(findSplitInputs(step, mesh, batch)))
+      failed(findSplitInputs(step, mesh, batch)) ||
+      failed(findBatchSlices(step, mesh)))
     return failure();
   return step;
 }

@@ -72,6 +72,8 @@ struct Step {
   /// Operations that cut one batch out of an input that holds several. Every
   /// rank works on its part of each batch.
   llvm::DenseSet<mlir::Operation *> batchSlices;
+  /// How many micro-batches tg-cut-batch has made of the batch.
+  int64_t cutInto = 1;
 
   RoleAttr getArgumentRole(unsigned argument) const;
   RoleAttr getResultRole(unsigned result) const;

@@ -48,7 +48,7 @@ void StepSharder::run() {
       for (unsigned unit : it->second)
         gatherUnit(unit, op);
     if (auto random = dyn_cast<RandomOp>(op); random && step.hasOwnBatches)
-      partitioner.getCommunication().drawOwn(random);
+      partitioner.getCommunication().drawOwn(random, step.cutInto);
     partitioner.process(op);
     if (step.batchSlices.contains(op))
       splitBatch(op);
