@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
 
 from regather_tools import ROOT, Result, run_tool  # noqa: E402
-from safetensors.numpy import load_file  # noqa: E402
+from safetensors.numpy import load_file, save_file  # noqa: E402
 from torch import nn  # noqa: E402
 
 from regather.fx.capture import capture_step  # noqa: E402
@@ -319,6 +319,77 @@ def test_bad_blocks(folder: Path, text: str, message: str) -> None:
     result = simulate(folder, f"--chunk={text}")
     assert result.code == 1
     assert message in result.stderr
+
+
+@pytest.mark.parametrize("mesh", [
+    ("--mesh=dp:2",), ("--mesh=dp:2,tp:2", "--batch=per-rank")])
+def test_micro_batches_have_the_losses_of_the_batch(
+        folder: Path, mesh: tuple[str, ...]) -> None:
+    """Most labels of some rows do not count, so that means of micro-batches
+    would be another loss."""
+    rows = 2 * BATCH if "--batch=per-rank" in mesh else BATCH
+    count = numpy.arange(rows * LENGTH).reshape(rows, LENGTH)
+    arguments = {**load_file(folder / "weights.safetensors"),
+                 "x": count * 7 % VOCABULARY,
+                 "labels": numpy.where(count % (1 + count // LENGTH) == 0,
+                                       count * 5 % VOCABULARY, -100)}
+    names = json.loads((folder / "step.fx.json").read_text())["inputs"]
+    for old, new in zip(("x", "labels"), names):
+        arguments[new["name"]] = arguments.pop(old)
+    save_file(arguments, folder / "arguments.safetensors")
+    whole, parts = (
+        json.loads(run_tool(
+            "regather", "run", "step.fx.json", "--optimizer=adamw", "--quiet",
+            "--inputs", "arguments.safetensors", "--steps=2",
+            "--learning-rate=0.01", "--json", *mesh, *cut,
+            cwd=folder, timeout=120).stdout)
+        for cut in ((), ("--micro-batches=4",)))
+    assert parts["losses"] == pytest.approx(whole["losses"], rel=1e-5)
+    assert parts["peak_bytes_per_rank"] < whole["peak_bytes_per_rank"]
+
+
+def test_micro_batches_that_are_open(folder: Path) -> None:
+    """With no other decision left, only they make the step fit; what is printed
+    gives the same step."""
+    fixed = ("--recompute=none", "--reshard=none", "--offload=none",
+             "--chunk=none", "--schedule=none")
+
+    def measure(*options: str) -> dict[str, Any]:
+        result = simulate(folder, *fixed, *options)
+        assert result.code == 0, result.stderr
+        plan: dict[str, Any] = json.loads((folder / "plan.json").read_text())
+        return plan
+
+    limit = 150_000
+    assert simulate(folder, *fixed, f"--memory={limit}").code != 0
+    plan = measure(f"--memory={limit}", "--micro-batches=auto")
+    chosen = plan["memory_plan"]["chosen"]
+    assert int(chosen["micro_batches"]) > 1
+    assert chosen["bytes"] <= limit
+    again = measure(f"--memory={limit}",
+                    f"--micro-batches={chosen['micro_batches']}")
+    assert again["memory_plan"]["chosen"] == chosen
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("0", "--micro-batches expects a number of micro-batches, at least 1, or "
+     'auto, got "0"'),
+    ("3", "cannot be divided into 3 micro-batches"),
+    ("8", "each of 8 micro-batches has 1 rows, which cannot be divided by 2 "
+     "ranks"),
+])
+def test_bad_micro_batches(folder: Path, text: str, message: str) -> None:
+    result = simulate(folder, f"--micro-batches={text}")
+    assert result.code != 0
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize("text", ["50000000", "50000000B", "50000KB",
+                                  "50000kB", "50MB"])
+def test_units(folder: Path, text: str) -> None:
+    assert simulate(folder, f"--memory={text}").code == 0
+    plan = json.loads((folder / "plan.json").read_text())
+    assert plan["memory_plan"]["limit_bytes"] == 50_000_000
 
 
 def test_report_shows_the_choices(folder: Path) -> None:

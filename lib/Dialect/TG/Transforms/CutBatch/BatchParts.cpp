@@ -98,7 +98,7 @@ LogicalResult BatchParts::classifyCollective(Operation *op, Origin origin) {
   return success();
 }
 
-/// Rows of a part need what all rows and parameters decide.
+/// Rows of a part need what all rows and parameters decide together.
 LogicalResult BatchParts::emitTogether(Operation *op) const {
   InFlightDiagnostic diag = op->emitError()
                             << "the batch cannot be cut into micro-batches: '"
@@ -106,8 +106,11 @@ LogicalResult BatchParts::emitTogether(Operation *op) const {
                             << "' computes a part of the rows from what all "
                                "rows decide together";
   for (Value value : getReadValues(op))
-    if (origins.lookup(value).isLate)
-      diag.attachNote(value.getLoc()) << "decided here";
+    if (origins.lookup(value).isLate) {
+      Operation *awaited = getAwaited(value.getDefiningOp());
+      Location loc = awaited ? awaited->getOperand(0).getLoc() : value.getLoc();
+      diag.attachNote(loc) << "decided here";
+    }
   return diag;
 }
 
