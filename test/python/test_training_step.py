@@ -105,6 +105,35 @@ def test_batches_are_cut_into_micro_batches() -> None:
                                atol=1e-5)
 
 
+@pytest.mark.parametrize("options", [
+    {"offload": "states min-states=0"}, {"memory": "1MB"}])
+def test_decisions_about_memory_change_no_bit(options: dict[str, str]) -> None:
+    """A step of which states lie on the host, or one within a limit, trains as
+    another one does, and goes on from its own checkpoint."""
+    expected = ranks.train(*ranks.compile_step(), 4)
+    step, schedule = ranks.compile_step(**options)
+    losses = ranks.train(step, schedule, 2)
+    again, schedule = ranks.compile_step(**options)
+    again.load_state_dict(step.state_dict())
+    for _ in range(2):
+        schedule.step()
+    assert losses + ranks.train(again, schedule, 2, 2) == expected
+
+
+def test_micro_batches_of_one_batch() -> None:
+    """The loss is that of the whole batch, however many targets of a row
+    count."""
+    step, schedule = ranks.compile_step(micro_batches=4)
+    plain, other = ranks.compile_step()
+    for number in range(3):
+        batch = [torch.cat(parts) for parts in zip(*(
+            masked_batch(number, part, 4) for part in range(4)))]
+        assert step(batch).item() == pytest.approx(plain(batch).item(),
+                                                   rel=1e-5)
+        schedule.step()
+        other.step()
+
+
 def test_one_micro_batch_is_alive_at_a_time() -> None:
     """Four of them need little more memory than one, and far less than a batch
     as large as all."""

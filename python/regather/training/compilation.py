@@ -37,6 +37,9 @@ def compile_step(
     clip: float | None = None,
     lr: float | None = None,
     accumulate: int = 1,
+    memory: str | int | None = None,
+    micro_batches: str | int = 1,
+    offload: str | None = None,
     param_dtype: torch.dtype | None = None,
     reduce_dtype: torch.dtype | None = None,
     elastic: int = 0,
@@ -65,6 +68,12 @@ def compile_step(
     rows, one after the other in dimension 0 of the first tensor and of all that
     have as many rows. Loss and gradients are means over them, and gradients are
     reduced once. Batch sizes are those of whole batches.
+
+    `memory`, such as "80GB", is the most that each rank may use: what no flag
+    decides is chosen so that the step fits and is quickest. `offload` says what
+    lies on the host, such as "states". `micro_batches` cuts the batch of a rank
+    like `accumulate`, but all results are those of the whole batch, up to
+    rounding; "auto" leaves their number to the choice within `memory`.
 
     `mesh` is "dp:4", or "rep:2,dp:2" with `replicate_axis="rep"`; axes called
     "tp" and "cp", and those that `options={"shard": ...}` names, cut the model,
@@ -147,6 +156,10 @@ def compile_step(
     progress = Progress(3, quiet or not _is_first_rank())
     flags = [(name, text) for name, given in (options or {}).items()
              for text in ([given] if isinstance(given, str) else given)]
+    flags += [(name, str(given)) for name, given in (
+        ("memory", memory), ("offload", offload),
+        ("micro-batches", None if micro_batches == 1 else micro_batches))
+        if given is not None]
     if chosen is not None:
         flags += chosen.flags
     elif plan is not None:
