@@ -35,6 +35,7 @@ LogicalResult BatchParts::run() {
   if (failed(classify()))
     return failure();
   findEarly();
+  findShared();
   builder.setInsertionPoint(block.getTerminator());
   cutInputs();
   repeatEarly();
@@ -120,8 +121,9 @@ LogicalResult BatchParts::classify() {
     auto role = number < numArguments
                     ? func.getArgAttrOfType<RoleAttr>(number, kRoleAttrName)
                     : RoleAttr();
-    bool isInput = !role || role.getKind() == RoleKind::Input;
-    origins[argument] = {number >= numArguments, false, !isInput};
+    bool isTrained = role && (role.getKind() == RoleKind::Parameter ||
+                              role.getKind() == RoleKind::OptimizerState);
+    origins[argument] = {number >= numArguments, false, isTrained};
   }
   for (Operation *op : operations) {
     Origin origin = getOrigin(op);
@@ -151,6 +153,28 @@ void BatchParts::findEarly() {
   while (!stack.empty())
     for (Value value : getReadValues(stack.pop_back_val()))
       push(value.getDefiningOp());
+}
+
+/// What no micro-batch decides or reads, such as the decay of a weight, need
+/// not be there for each of them.
+void BatchParts::findShared() {
+  DenseSet<Operation *> read;
+  for (Operation *op : llvm::reverse(operations)) {
+    bool isTaken = llvm::any_of(op->getResults(), [&](Value result) {
+      return takers.count(result);
+    });
+    bool isOfPart = llvm::any_of(op->getResults(), [&](Value result) {
+      return origins.lookup(result).isPart;
+    });
+    if (!isCollective(op) && !early.contains(op) && !isTaken && !isOfPart &&
+        !read.contains(op)) {
+      shared.insert(op);
+      continue;
+    }
+    for (Value value : getReadValues(op))
+      if (Operation *source = value.getDefiningOp())
+        read.insert(source);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -254,10 +278,7 @@ void BatchParts::repeat(int64_t part) {
           accumulate(operand, part);
       continue;
     }
-    bool isLate = llvm::any_of(op->getResults(), [&](Value result) {
-      return origins.lookup(result).isLate;
-    });
-    if (early.contains(op) || isLate)
+    if (early.contains(op) || shared.contains(op))
       continue;
     clone(op, part);
     for (Value result : op->getResults())
@@ -333,8 +354,8 @@ void BatchParts::define(Operation *wait) {
   }
 }
 
-/// What all micro-batches decide together is carried out once; of what none of
-/// them decides, the last one has a copy.
+/// What all micro-batches decide together is carried out once. Of what each of
+/// them reads but none decides, the last one has a copy.
 void BatchParts::finish() {
   IRMapping &mapping = mappings.back();
   for (Operation *op : operations) {
@@ -342,9 +363,7 @@ void BatchParts::finish() {
       continue;
     if (getAwaited(op))
       define(op);
-    else if (llvm::any_of(op->getResults(), [&](Value result) {
-               return origins.lookup(result).isLate;
-             }))
+    else if (shared.contains(op))
       builder.clone(*op, mapping);
   }
   for (OpOperand &operand : block.getTerminator()->getOpOperands())

@@ -9,17 +9,18 @@
 // A step that computes one micro-batch, with collectives over all of them,
 // becomes one that computes all of them. In pseudocode:
 //
-//   for each operation that a collective on inputs alone needs, in order:
+//   for each operation that a collective on inputs and buffers alone needs, in
+//   their order:
 //     for each micro-batch: carry it out
 //     if it is the collective: combine what all micro-batches have given
 //   for each micro-batch:
 //     carry out all else that its rows decide
 //     add what late collectives take to what earlier micro-batches gave
-//   carry out what reads what late collectives give, once
+//   carry out the rest once: what reads what late collectives give
 //
-// A collective on inputs alone, such as the number of targets that count, gives
-// what micro-batches may read. All others are late: what they give is known
-// when all micro-batches are done.
+// A collective on inputs and buffers alone, such as the number of targets that
+// count, gives what micro-batches may read. All others are late: what they give
+// is known when all micro-batches are done.
 //
 //===----------------------------------------------------------------------===//
 
@@ -65,6 +66,7 @@ private:
   /// The wait for a collective over micro-batches; null for other operations.
   mlir::Operation *getAwaited(mlir::Operation *op) const;
   void findEarly();
+  void findShared();
   void cutInputs();
   void repeatEarly();
   void repeat(int64_t part);
@@ -90,8 +92,10 @@ private:
   /// The operations on one micro-batch, in order.
   std::vector<mlir::Operation *> operations;
   llvm::DenseMap<mlir::Value, Origin> origins;
-  /// Those that collectives on inputs alone need, and these.
+  /// Those that collectives on inputs and buffers alone need, and these.
   llvm::DenseSet<mlir::Operation *> early;
+  /// Those that are carried out once, behind all micro-batches.
+  llvm::DenseSet<mlir::Operation *> shared;
   /// By micro-batch.
   std::vector<mlir::IRMapping> mappings;
   /// Late collectives and numbers of operands, by what they take.

@@ -391,15 +391,39 @@ static LogicalResult findSplitInputs(Step &step, const DataMesh &mesh,
   return success();
 }
 
-/// Finds what tg-cut-batch has cut out of the inputs.
+/// The parts of a micro-batch that an axis of the model has cut out, if it has.
+static void addRows(Operation *slice, DenseSet<Operation *> &batchSlices) {
+  bool isCut = false;
+  for (Operation *user : slice->getUsers()) {
+    auto part = dyn_cast<tensor::ExtractSliceOp>(user);
+    if (!part || getMicroBatch(part) ||
+        !part.isDynamicOffset(0))
+      continue;
+    batchSlices.insert(part);
+    isCut = true;
+  }
+  if (!isCut)
+    batchSlices.insert(slice);
+}
+
+/// Finds what tg-cut-batch has cut out of the inputs. Ranks of an axis of the
+/// model that have shared one gather it before.
 static LogicalResult findBatchSlices(Step &step, const DataMesh &mesh) {
+  SmallVector<Value> whole;
   for (unsigned input : step.splitInputs)
-    for (Operation *user : step.block->getArgument(input).getUsers()) {
+    whole.push_back(step.block->getArgument(input));
+  while (!whole.empty())
+    for (Operation *user : whole.pop_back_val().getUsers()) {
+      if (auto gather = dyn_cast<AllGatherOp>(user)) {
+        for (Operation *wait : gather.getFuture().getUsers())
+          llvm::append_range(whole, wait->getResults());
+        continue;
+      }
       auto slice = dyn_cast<tensor::ExtractSliceOp>(user);
       std::optional<int64_t> number = getMicroBatch(user);
       if (!slice || !number)
         continue;
-      step.batchSlices.insert(slice);
+      addRows(slice, step.batchSlices);
       step.cutInto = std::max(step.cutInto, *number + 1);
     }
   if (step.hasOwnBatches || step.cutInto == 1 ||

@@ -264,6 +264,25 @@ static LogicalResult findValues(const Step &step, const DataMesh &mesh,
   return success();
 }
 
+/// What shares the rows of an input shares those of its micro-batches.
+static void seedMicroBatches(const Step &step, const DataMesh &mesh,
+                             AxisSeeds &seeds) {
+  for (unsigned input : step.splitInputs) {
+    auto seed = seeds.arguments.find(input);
+    if (seed == seeds.arguments.end() || seed->second != 0)
+      continue;
+    for (Operation *slice : step.block->getArgument(input).getUsers()) {
+      if (!step.batchSlices.contains(slice))
+        continue;
+      Value rows = slice->getResult(0);
+      if (cast<RankedTensorType>(rows.getType()).getDimSize(0) %
+              mesh.shardRanks ==
+          0)
+        seeds.values.try_emplace(rows, 0);
+    }
+  }
+}
+
 FailureOr<AxisSeeds>
 regather::tg::spmd::findSeeds(const Step &step, const DataMesh &axisMesh,
                               ArrayRef<Annotation> annotations) {
@@ -285,5 +304,6 @@ regather::tg::spmd::findSeeds(const Step &step, const DataMesh &axisMesh,
     return failure();
   if (!outputs.empty() && failed(findValues(step, axisMesh, outputs, seeds)))
     return failure();
+  seedMicroBatches(step, axisMesh, seeds);
   return seeds;
 }
