@@ -161,15 +161,18 @@ static bool isMemoryOpen(const StepOptions &options) {
              });
 }
 
+static LogicalResult emitNoLimit(ModuleOp module) {
+  return module.emitError() << "micro-batches \"auto\" are as many as a limit "
+                               "of memory asks for, but there is none";
+}
+
 LogicalResult regather::decideMemory(ModuleOp module, StepOptions &options,
                                      std::optional<StepMemoryPlan> &plan,
                                      MemorySearchNotes *notes) {
   bool isDefault = std::exchange(options.fitsDevice, false) &&
                    !options.memory && isMemoryOpen(options);
-  if (!options.memory && !isDefault) {
-    options.choosesParts = false;
-    return success();
-  }
+  if (!options.memory && !isDefault)
+    return options.choosesParts ? emitNoLimit(module) : success();
   if (failed(lowerCapturedTypes(module, options)))
     return failure();
   FailureOr<AnalyzedStep> step =
@@ -179,10 +182,8 @@ LogicalResult regather::decideMemory(ModuleOp module, StepOptions &options,
     return failure();
   bool isOpen = findFacts(module, *step).isOpen;
   if (isDefault) {
-    if (!isOpen) {
-      options.choosesParts = false;
-      return success();
-    }
+    if (!isOpen)
+      return options.choosesParts ? emitNoLimit(module) : success();
     FailureOr<std::optional<StepMemoryPlan>> made =
         planDeviceMemory(module, options);
     if (failed(made))

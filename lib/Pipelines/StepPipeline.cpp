@@ -35,6 +35,15 @@ bool regather::hasDataAxis(const StepOptions &options) {
   return getModelAxes(options).size() < options.shard.mesh.size();
 }
 
+int64_t regather::countDataRanks(const StepOptions &options) {
+  SmallVector<std::string> axes = options.shard.mesh;
+  std::vector<std::string> model = getModelAxes(options);
+  llvm::erase_if(axes, [&](const std::string &axis) {
+    return llvm::is_contained(model, StringRef(axis).split(':').first);
+  });
+  return countRanks(axes);
+}
+
 static ShardStepPassOptions getModelSharding(const StepOptions &options) {
   ShardStepPassOptions model = options.model;
   model.mesh = options.shard.mesh;
@@ -254,6 +263,11 @@ std::string regather::findContradiction(const StepOptions &options) {
     return "micro-batches \"" + printStepOption(options, "micro-batches") +
            "\" and elastic exclude each other: sums over micro-batches are no "
            "trees over segments of the batch";
+  if (options.cut.parts > 1 && options.dispatch.isWanted())
+    return "micro-batches \"" + printStepOption(options, "micro-batches") +
+           "\" and expert-capacity exclude each other: gradients of experts "
+           "are "
+           "added up over micro-batches before ranks get theirs";
   if (options.cut.parts > 1 && options.shard.microBatches > 1)
     return "micro-batches \"" + printStepOption(options, "micro-batches") +
            "\" cuts the batch, but option \"micro-batches\" of "

@@ -42,7 +42,7 @@
 // NAME3:    regather: error: --reshard has no option "grop"; there are group, mode, modules
 // NAME4:    regather: error: --policy has no option "savee"; there are budget, cluster, every-second-product, modules, policy, save
 // NAME5:    regather: error: --pass-option: pass "tg-schedule" has no option "efort"; there are cluster, effort,
-// PASS:     regather: error: --pass-option names pass "tg-shedule", which no step goes through; steps go through tg-fuse-attention, tg-verify-step, expand-tg-complex-nodes, tg-shard-step, tg-shard-parameters, {{.*}}tg-schedule
+// PASS:     regather: error: --pass-option names pass "tg-shedule", which no step goes through; steps go through tg-fuse-attention, tg-verify-step, expand-tg-complex-nodes, tg-cut-batch, tg-shard-step, tg-shard-parameters, {{.*}}tg-schedule
 // PASS-NOT: inline
 // NONE:     regather: error: --pass-option: pass "tg-rematerialize" has no option "effort"; there are none
 // NUMBER:   regather: error: --schedule expects an integer for "effort", got "much"

@@ -71,6 +71,8 @@ struct MemorySearchNotes {
   /// The first decisions with which the step fits will do: something else is
   /// quicker than any.
   bool takesFirst = false;
+  /// The step without a limit is all that is asked for.
+  bool measuresFirst = false;
   /// Set to what was chosen.
   std::shared_ptr<const MeasuredStep> chosen;
   /// Set to the least bytes of all that was tried, if anything was.
@@ -87,11 +89,11 @@ struct MemorySearchNotes {
 /// host, budgets beside what the link to the host takes anyway, and all of it
 /// with parameters that are gathered again. If nothing fits by then, sums over
 /// rows are made in blocks, which changes bits. With `choosesParts`, all of
-/// that for 1, 2, 4 ... micro-batches of the batch of a rank, until the step
-/// fits as it is, or is no quicker than with half as many. Each try prepares a
-/// copy of the module, plans its arena and simulates it. Emits an error that
-/// names the least that was found, and the largest tensors that it needs, if
-/// nothing fits.
+/// that for more and more micro-batches, each time at least twice as many,
+/// until the step fits as it is, or cannot be or is no quicker than with fewer.
+/// Each try prepares a copy of the module, plans its arena and simulates it.
+/// Emits an error that names the least that was found, and the largest tensors
+/// that it needs, if nothing fits.
 ///
 /// `isOpen`: nobody has decided about the step before. `notes` may be null.
 mlir::FailureOr<StepMemoryPlan>

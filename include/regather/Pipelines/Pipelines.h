@@ -34,6 +34,9 @@ void buildDecisionPipeline(mlir::OpPassManager &pm, const StepOptions &options,
 /// that does not cut the model.
 bool hasDataAxis(const StepOptions &options);
 
+/// The ranks of all such axes together.
+int64_t countDataRanks(const StepOptions &options);
+
 /// The first thing that the options ask for without what it needs; empty if
 /// there is none.
 std::string findContradiction(const StepOptions &options);

@@ -160,9 +160,8 @@ void BatchParts::findEarly() {
 void BatchParts::findShared() {
   DenseSet<Operation *> read;
   for (Operation *op : llvm::reverse(operations)) {
-    bool isTaken = llvm::any_of(op->getResults(), [&](Value result) {
-      return takers.count(result);
-    });
+    bool isTaken = llvm::any_of(
+        op->getResults(), [&](Value result) { return takers.count(result); });
     bool isOfPart = llvm::any_of(op->getResults(), [&](Value result) {
       return origins.lookup(result).isPart;
     });

@@ -396,8 +396,7 @@ static void addRows(Operation *slice, DenseSet<Operation *> &batchSlices) {
   bool isCut = false;
   for (Operation *user : slice->getUsers()) {
     auto part = dyn_cast<tensor::ExtractSliceOp>(user);
-    if (!part || getMicroBatch(part) ||
-        !part.isDynamicOffset(0))
+    if (!part || getMicroBatch(part) || !part.isDynamicOffset(0))
       continue;
     batchSlices.insert(part);
     isCut = true;
