@@ -27,3 +27,18 @@ func.func @normalised(%w: tensor<8xf32> {tg.role = #tg.role<parameter>},
       : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>
   return %z : tensor<4x8xf32>
 }
+
+// -----
+
+// Rows are compared with those of all others.
+func.func @compared(%w: tensor<8x8xf32> {tg.role = #tg.role<parameter>},
+    %x: tensor<4x8xf32> {tg.role = #tg.role<input>}) -> tensor<4x4xf32> {
+  %y = tg.node "aten.mm.default"(%x, %w) {tg.phase = #tg.phase<forward>}
+      : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  // expected-note@+1 {{decided here}}
+  %t = tg.node "aten.t.default"(%y) {tg.phase = #tg.phase<forward>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  // expected-error@+1 {{the batch cannot be cut into micro-batches: 'aten.mm.default' computes a part of the rows from what all rows decide together}}
+  %z = tg.node "aten.mm.default"(%y, %t) {tg.phase = #tg.phase<forward>}
+      : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  return %z : tensor<4x4xf32>
+}

@@ -47,13 +47,15 @@ func.func @sums(
 
 // -----
 
-// A mean is divided once, at the end; what no row decides is there for each
-// micro-batch, and the last one gives the update. Rows are put together again.
+// A mean is divided once, at the end. What no micro-batch decides or reads, such
+// as the update, is there once. Rows are put together again.
 // CHECK-LABEL: func.func @means(
+// CHECK-SAME:    %[[SCALE:[a-z0-9]+]]: tensor<f32>
+// CHECK-NOT:     tg.node "aten.mul.Tensor"(%[[SCALE]]
 // CHECK:         %[[MEAN0:.*]] = tg.node "aten.mean.default"
 // CHECK:         %[[MEAN1:.*]] = tg.node "aten.mean.default"
 // CHECK:         %[[SUM:.*]] = tg.node "aten.add.Tensor"(%[[MEAN0]], %[[MEAN1]])
-// CHECK:         %[[NEXT:.*]] = tg.node "aten.mul.Tensor"{{.*}} {tg.micro_batch = 1
+// CHECK:         %[[NEXT:.*]] = tg.node "aten.mul.Tensor"(%[[SCALE]], %[[SCALE]]) {tg.phase
 // CHECK:         %[[MEAN:.*]] = tg.node "aten.div.Scalar"(%[[SUM]]) args [#tg.operand<0>, 2]
 // CHECK:         %[[ROWS:.*]] = tg.node "aten.cat.default"
 // CHECK:         return %[[MEAN]], %[[NEXT]], %[[ROWS]]
@@ -88,4 +90,34 @@ func.func @random(%w: tensor<8xi32> {tg.role = #tg.role<parameter>},
   %y = tg.node "aten.add.Tensor"(%x, %bits) {tg.phase = #tg.phase<forward>}
       : (tensor<4x8xi32>, tensor<4x8xi32>) -> tensor<4x8xi32>
   return %y : tensor<4x8xi32>
+}
+
+// -----
+
+// What inputs and a buffer decide together is known before the first product,
+// as what inputs decide alone: here, the weights of all classes that count. The
+// negative parameter is there for each micro-batch, which read it.
+// CHECK-LABEL: func.func @weights(
+// CHECK-SAME:    %[[CLASSES:[a-z0-9]+]]: tensor<8xf32>
+// CHECK:         %[[OWN0:.*]] = tg.node "aten.mul.Tensor"(%{{.*}}, %[[CLASSES]]) {tg.micro_batch = 0
+// CHECK:         %[[OWN1:.*]] = tg.node "aten.mul.Tensor"(%{{.*}}, %[[CLASSES]]) {tg.micro_batch = 1
+// CHECK:         %[[SUM0:.*]] = tg.node "aten.sum.default"(%[[OWN0]])
+// CHECK:         %[[SUM1:.*]] = tg.node "aten.sum.default"(%[[OWN1]])
+// CHECK:         %[[SUM:.*]] = tg.node "aten.add.Tensor"(%[[SUM0]], %[[SUM1]])
+// CHECK:         tg.node "aten.neg.default"
+// CHECK:         tg.node "aten.div.Tensor"(%{{.*}}, %[[SUM]]) {tg.micro_batch = 0
+// CHECK:         tg.node "aten.neg.default"
+// CHECK:         tg.node "aten.div.Tensor"(%{{.*}}, %[[SUM]]) {tg.micro_batch = 1
+func.func @weights(
+    %classes: tensor<8xf32> {tg.role = #tg.role<buffer>, tg.name = "classes"},
+    %w: tensor<8xf32> {tg.role = #tg.role<parameter>, tg.name = "w"},
+    %x: tensor<4x8xf32> {tg.role = #tg.role<input>}) -> tensor<4x8xf32> {
+  %own = tg.node "aten.mul.Tensor"(%x, %classes) {tg.phase = #tg.phase<forward>}
+      : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  %sum = tg.node "aten.sum.default"(%own) {tg.phase = #tg.phase<forward>} : (tensor<4x8xf32>) -> tensor<f32>
+  %negative = tg.node "aten.neg.default"(%w) {tg.phase = #tg.phase<forward>} : (tensor<8xf32>) -> tensor<8xf32>
+  %y = tg.node "aten.mul.Tensor"(%own, %negative) {tg.phase = #tg.phase<forward>}
+      : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  %z = tg.node "aten.div.Tensor"(%y, %sum) {tg.phase = #tg.phase<forward>} : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>
+  return %z : tensor<4x8xf32>
 }

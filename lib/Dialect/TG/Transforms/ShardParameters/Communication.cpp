@@ -253,7 +253,7 @@ Operation *Communication::getLastInserted() {
 
 Value Communication::drawPart(Value whole, const ValueState &state) {
   auto random = whole.getDefiningOp<RandomOp>();
-  if (!random || random.getFirst())
+  if (!random)
     return nullptr;
   auto type = cast<RankedTensorType>(whole.getType());
   RankedTensorType part = mesh.getLocalType(type, state);
@@ -265,6 +265,10 @@ Value Communication::drawPart(Value whole, const ValueState &state) {
       part.getDimSize(state.dim) * ranks != type.getDimSize(state.dim))
     return nullptr;
   Value first = getOffset(state.group, part.getNumElements());
+  // The whole may be a block of something larger, such as a micro-batch.
+  if (Value start = random.getFirst())
+    first = mark(arith::AddIOp::create(builder, loc, first, start))
+                ->getResult(0);
   return mark(RandomOp::create(builder, loc, part, random.getSeed(),
                                random.getOffset(), first,
                                random.getStreamAttr()))
