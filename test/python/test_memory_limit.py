@@ -384,8 +384,7 @@ def test_bad_micro_batches(folder: Path, text: str, message: str) -> None:
     assert message in result.stderr
 
 
-@pytest.mark.parametrize("text", ["50000000", "50000000B", "50000KB",
-                                  "50000kB", "50MB"])
+@pytest.mark.parametrize("text", ["50000000B", "50000KB", "50MB"])
 def test_units(folder: Path, text: str) -> None:
     assert simulate(folder, f"--memory={text}").code == 0
     plan = json.loads((folder / "plan.json").read_text())

@@ -95,6 +95,26 @@ def test_plans_compute_what_one_device_does(captured: Captured) -> None:
         assert_close(load_file(outputs), captured.whole)
 
 
+def test_micro_batches_where_the_whole_batch_takes_longer(
+        llama_step: Path) -> None:
+    """With nothing else left to decide they alone make the step fit; the flags
+    of the plan give the same figures."""
+    fixed = ("--ranks=1", "--batch=per-rank", "--policy=none", "--recompute=none",
+             "--reshard=none", "--offload=none", "--chunk=none",
+             "--schedule=none")
+    (free,) = plan(llama_step, *fixed)["plans"]
+    assert free["micro_batches"] == ""
+    limit = f"--memory={int(0.9 * free['bytes'])}"
+    assert "no plan fits" in fail(llama_step, *fixed, limit)
+    (found,) = plan(llama_step, *fixed, limit, "--micro-batches=auto")["plans"]
+    parts = f"--micro-batches={found['micro_batches']}"
+    assert int(found["micro_batches"]) > 1
+    assert parts in found["flags"]
+    (again,) = plan(llama_step, *fixed, limit, parts)["plans"]
+    assert (again["bytes"], again["seconds"]) == (found["bytes"],
+                                                  found["seconds"])
+
+
 def test_a_limit_of_memory(llama_step: Path) -> None:
     free = plan(llama_step, "--ranks=2", "--batch=global")
     sizes = {one["mesh"]: one["bytes"] for one in free["plans"]}

@@ -120,20 +120,6 @@ def test_decisions_about_memory_change_no_bit(options: dict[str, str]) -> None:
     assert losses + ranks.train(again, schedule, 2, 2) == expected
 
 
-def test_micro_batches_of_one_batch() -> None:
-    """The loss is that of the whole batch, however many targets of a row
-    count."""
-    step, schedule = ranks.compile_step(micro_batches=4)
-    plain, other = ranks.compile_step()
-    for number in range(3):
-        batch = [torch.cat(parts) for parts in zip(*(
-            masked_batch(number, part, 4) for part in range(4)))]
-        assert step(batch).item() == pytest.approx(plain(batch).item(),
-                                                   rel=1e-5)
-        schedule.step()
-        other.step()
-
-
 def test_one_micro_batch_is_alive_at_a_time() -> None:
     """Four of them need little more memory than one, and far less than a batch
     as large as all."""

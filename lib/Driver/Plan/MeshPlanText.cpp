@@ -134,6 +134,7 @@ static void writePlan(llvm::json::OStream &json, const MeshPlan &plan) {
   json.attribute("arena_bytes", plan.choice.arenaBytes);
   json.attribute("host_bytes", plan.choice.hostBytes);
   json.attribute("batch", plan.hasOwnBatches ? "per-rank" : "global");
+  json.attribute("micro_batches", plan.choice.microBatches);
   json.attribute("limited_by", plan.getLimit());
   json.attribute("compute_seconds", plan.computeSeconds);
   json.attributeObject("exposed_seconds", [&] {

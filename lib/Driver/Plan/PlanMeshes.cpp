@@ -50,6 +50,7 @@ std::vector<std::string> MeshPlan::getFlags() const {
     if (!value.empty())
       flags.push_back(("--" + name + "=" + value).str());
   };
+  add("micro-batches", choice.microBatches);
   add("chunk", choice.chunk == "none" ? "" : choice.chunk);
   add("policy", choice.policy);
   add("recompute", choice.recompute);
@@ -425,6 +426,7 @@ static FailureOr<StepOptions> applyFlags(ModuleOp module, StepOptions options,
   options.memory.reset();
   options.model.shard.clear();
   options.dispatch.decision = PassDecision::No;
+  options.choosesParts = false;
   for (const std::string &flag : plan.getFlags()) {
     auto [name, value] = StringRef(flag).drop_front(2).split('=');
     if (Failure failure = setStepOption(options, name, value, name))
