@@ -267,8 +267,8 @@ Value Communication::drawPart(Value whole, const ValueState &state) {
   Value first = getOffset(state.group, part.getNumElements());
   // The whole may be a block of something larger, such as a micro-batch.
   if (Value start = random.getFirst())
-    first = mark(arith::AddIOp::create(builder, loc, first, start))
-                ->getResult(0);
+    first =
+        mark(arith::AddIOp::create(builder, loc, first, start))->getResult(0);
   return mark(RandomOp::create(builder, loc, part, random.getSeed(),
                                random.getOffset(), first,
                                random.getStreamAttr()))
