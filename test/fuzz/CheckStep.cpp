@@ -164,10 +164,11 @@ bool Checker::runPass(const PassCall &call) {
   return true;
 }
 
-/// True for the passes that make a step of one rank one of several, which sum
-/// in another order.
+/// True for the passes that make a step of one rank one of several, or of one
+/// batch one of several parts, which sum in another order.
 static bool isSharding(const PassCall &call) {
-  return call.pass == "tg-shard-parameters" || call.pass == "tg-shard-step";
+  return call.pass == "tg-shard-parameters" || call.pass == "tg-shard-step" ||
+         call.pass == "tg-cut-batch";
 }
 
 bool Checker::runPipeline() {
@@ -326,11 +327,11 @@ static bool keepsMeaning(StringRef options) {
 }
 
 bool Checker::compareSharded(ModuleOp single, ArrayRef<PassCall> calls) {
-  bool isSharded = llvm::any_of(calls, [](const PassCall &call) {
-    return isSharding(call) &&
-           (call.pass == "tg-shard-step" || keepsMeaning(call.options));
+  bool isSharded = llvm::any_of(calls, isSharding);
+  bool isOther = llvm::any_of(calls, [](const PassCall &call) {
+    return call.pass == "tg-shard-parameters" && !keepsMeaning(call.options);
   });
-  if (!isSharded)
+  if (!isSharded || isOther)
     return true;
   RunSettings settings = getSettings();
   StepRun expected = runStep(single, settings);

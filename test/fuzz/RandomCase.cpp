@@ -52,10 +52,11 @@ static std::string mutate(const std::string &text, Draw &draw, unsigned changes,
 static void drawPipeline(Draw &draw, const StepNames &names, bool isSharded,
                          CheckPlan &plan) {
   std::vector<std::string> passes = listStepPasses();
-  // Sharding is preparation: it changes the order of sums.
+  // Sharding is preparation: it changes the order of sums. So do micro-batches.
   if (!isSharded)
     llvm::erase_if(passes, [](StringRef pass) {
-      return pass == "tg-shard-parameters" || pass == "tg-shard-step";
+      return pass == "tg-shard-parameters" || pass == "tg-shard-step" ||
+             pass == "tg-cut-batch";
     });
   plan.byDriver = draw.percent(20);
   unsigned count = draw.percent(35) ? 1 : draw.between(2, 8);
@@ -67,8 +68,12 @@ static void drawPipeline(Draw &draw, const StepNames &names, bool isSharded,
   }
 }
 
-/// How a step on one device becomes one of several ranks, if it does.
+/// How a step on one device becomes one of micro-batches and of several ranks,
+/// if it does.
 static void drawSharding(Draw &draw, const StepNames &names, CheckPlan &plan) {
+  if (draw.percent(20))
+    plan.preparation.push_back(
+        {"tg-cut-batch", draw.percent(70) ? "parts=2" : "parts=4"});
   unsigned kind = draw.below(10);
   if (kind < 2)
     return;
