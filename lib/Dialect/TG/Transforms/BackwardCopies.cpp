@@ -15,11 +15,24 @@
 using namespace mlir;
 using namespace regather::tg;
 
+/// Adds to a predicate that a copy between the device and its host moves a
+/// value once: what waits for it has no copy.
+static std::function<bool(Value)>
+withoutMoves(std::function<bool(Value)> isCopied) {
+  return [isCopied = std::move(isCopied)](Value value) {
+    auto wait = value.getDefiningOp<WaitOp>();
+    bool isMoved =
+        wait && !wait.getFuture().getDefiningOp<CollectiveOpInterface>();
+    return !isMoved && isCopied(value);
+  };
+}
+
 BackwardCopies::BackwardCopies(const StepGraph &graph,
                                std::function<bool(Value)> copiedForBackward,
                                std::function<bool(Value)> copiedForCopies)
-    : graph(graph), copiedForBackward(std::move(copiedForBackward)),
-      copiedForCopies(std::move(copiedForCopies)) {}
+    : graph(graph),
+      copiedForBackward(withoutMoves(std::move(copiedForBackward))),
+      copiedForCopies(withoutMoves(std::move(copiedForCopies))) {}
 
 //===----------------------------------------------------------------------===//
 // What is needed
