@@ -265,10 +265,13 @@ def test_axes_of_the_model(tmp_path: Path) -> None:
     found = launch("meshes", 4, tmp_path)
     step = ranks.compile_block(1)
     expected = [step(ranks.batch(number)).item() for number in (0, 1, 2)]
+    expected += [expected[-1], step.eval(ranks.batch(3)).item()]
+    step.accumulate(ranks.batch(4))
+    expected += [step(ranks.batch(number)).item() for number in (5, 6)]
     first = found[0]
     assert all(other == first for other in found)
     for mesh in ranks.MESHES:
-        assert first[mesh] == pytest.approx([*expected, expected[-1]], rel=1e-6)
+        assert first[mesh] == pytest.approx(expected, rel=1e-6)
     shards = {mesh: first[f"{mesh} shards"] for mesh in ranks.MESHES}
     assert shards["tp:4"]["up.weight"][0] == "S(0)"
     assert shards["dp:2,tp:2"]["up.weight"] == ["S(0)", "S(0)"]

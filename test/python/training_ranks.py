@@ -241,14 +241,17 @@ class Block(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.embedding = nn.Embedding(16, 16)
+        self.positions = nn.Parameter(torch.randn(SIZE, 16))
         self.norm = nn.LayerNorm(16)
+        self.first = nn.Linear(16, 16)
         self.qkv = nn.Linear(16, 48, bias=False)
         self.up = nn.Linear(16, 32)
         self.down = nn.Linear(32, 16)
         self.output = nn.Linear(16, 16, bias=False)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        hidden = self.embedding(tokens)
+        hidden = self.embedding(tokens) + self.positions
+        hidden = torch.relu(self.first(hidden))
         heads = self.qkv(self.norm(hidden)).unflatten(-1, (3, 4, 4))
         q, k, v = heads.permute(2, 0, 3, 1, 4)
         found = nn.functional.scaled_dot_product_attention(q, k, v,
@@ -300,6 +303,11 @@ def run_meshes(folder: Path) -> dict[str, object]:
         losses.append(step(batch(2, part, parts)).item())
         load_from(step, saved or state)
         losses.append(step(batch(2, part, parts)).item())
+        # Programs of their own, on the same memory.
+        losses.append(step.eval(batch(3, part, parts)).item())
+        step.accumulate(batch(4, part, parts))
+        losses += [step(batch(number, part, parts)).item()
+                   for number in (5, 6)]
         found[f"{mesh} shards"] = {
             name: [str(placement) for placement in tensor.placements]
             for name, tensor in step.state_dict()["model"].items()}

@@ -56,11 +56,25 @@ class StepPlan:
     def model_axes(self) -> list[int]:
         """The axes that cut the model, by number. But for those of experts,
         the ranks along them are given the same batch."""
-        annotated = {axis for name, text in self.flags if name == "shard"
-                     for found in re.findall(r"=\s*\[([^\]]*)\]", text)
-                     for axis in re.findall(r"\w+", found)}
         return [number for number, (name, _) in enumerate(self.axes)
-                if name in _MODEL_AXES or name in annotated]
+                if name in _MODEL_AXES or number in self._annotated_axes]
+
+    @property
+    def decided_axes(self) -> list[int]:
+        """Those of which each graph decides anew what they cut besides what
+        annotations say."""
+        return [number for number in self.model_axes
+                if self.axes[number][1] > 1
+                and (self.axes[number][0] != EXPERTS
+                     or number in self._annotated_axes)]
+
+    @property
+    def _annotated_axes(self) -> list[int]:
+        named = {axis for name, text in self.flags if name == "shard"
+                 for found in re.findall(r"=\s*\[([^\]]*)\]", text)
+                 for axis in re.findall(r"\w+", found)}
+        return [number for number, (name, _) in enumerate(self.axes)
+                if name in named]
 
     @property
     def batch_axes(self) -> list[int]:
@@ -88,9 +102,21 @@ class StepPlan:
         return bool(self.elastic) or any(name == EXPERTS and size > 1
                                          for name, size in self.axes)
 
-    def list_flags(self, optimizer: str) -> list[tuple[str, str]]:
-        """All flags of a program, with or without an optimizer."""
-        flags = self.flags + self._list_sharding()
+    def list_flags(self, optimizer: str,
+                   placements: list[tuple[str, str]] | None = None
+                   ) -> list[tuple[str, str]]:
+        """All flags of a program, with or without an optimizer. `placements`
+        say of all inputs, parameters and buffers where they lie, instead of
+        annotations."""
+        flags = self.flags
+        if placements:
+            flags = [(name, text) for name, text in flags if name != "shard"]
+            # What leaves modules may still be said.
+            flags += [(name, part.strip()) for name, text in self.flags
+                      if name == "shard" for part in text.split(";")
+                      if part.strip().startswith("output(")]
+            flags += placements
+        flags = flags + self._list_sharding()
         return flags + [("optimizer", optimizer)] if optimizer else flags
 
     def _list_sharding(self) -> list[tuple[str, str]]:

@@ -23,6 +23,8 @@ from regather.training.diagnosis import find_nonfinite
 from regather.training.interrupts import DeferredInterrupt
 from regather.training.job import Job
 from regather.training.optimizer import OptimizerText, learning_rate
+from regather.training.placements import (list_placements,
+                                         require_equal_parts)
 from regather.training.plan import StepPlan
 from regather.training.process_group import ProcessGroupTransport
 from regather.training.program import StepProgram
@@ -60,6 +62,8 @@ class TrainingStep:
         self._accumulation: _Accumulation | None = None
         # Whose memory on a GPU has the state.
         self._owner: Executable | None = None
+        # Flags that say where the first program has what later ones read.
+        self._placements: list[tuple[str, str]] = []
         with progress.phase("capturing"):
             self._captured = self._capture()
         self._mesh = RankMesh(plan.axes, plan.model_axes, job.ranks > 1)
@@ -71,6 +75,9 @@ class TrainingStep:
                 DeviceState(executable, self._mesh, plan.elastic)
                 if plan.is_on_gpu else
                 StepState(executable.arguments, self._mesh, plan.elastic))
+            self._placements = list_placements(
+                executable.arguments,
+                {number: plan.axes[number][0] for number in plan.decided_axes})
             self._state.initialize(self._captured, step.model, plan.seed)
         self._counter = self._state.find("step")
         self._rate = self._state.find("learning_rate")
@@ -92,7 +99,7 @@ class TrainingStep:
     def _compile(self, captured: CapturedGraph, optimizer: str, *,
                  has_room_for_all: bool = False) -> StepProgram:
         plan = self._plan
-        flags = plan.list_flags(optimizer)
+        flags = plan.list_flags(optimizer, self._placements)
         document = "".join(captured.lines())
         transport = None
         if self.ranks > 1:
@@ -113,6 +120,8 @@ class TrainingStep:
                 raise RegatherError(f"'{value.name}' lies in a way that steps "
                                     "in Python do not know")
         self._check_experts(executable)
+        if self._owner is not None:
+            require_equal_parts(executable.arguments, self._state.values)
         names, values, _ = self._step.batch()
         # Programs do not keep the step alive.
         find = weakref.WeakMethod(self._make_room)
@@ -352,6 +361,10 @@ class _Accumulation:
                  state: StepState) -> None:
         self._gradients = gradients
         self._update = update
+        require_equal_parts(update.executable.arguments, {
+            f"{gradients.executable.arguments[value.argument].name}"
+            ".gradient_sum": value for value in gradients.executable.results
+            if value.role == "gradient"})
         gradients.bind(state.tensors)
         more = {value.name: allocate(value)
                 for value in update.executable.arguments
