@@ -91,7 +91,7 @@ static SmallVector<linalg::GenericOp> getElementwiseOps(Block &body) {
       return {};
     generics.push_back(generic);
   }
-  // An operation on tensors is needed by what is left of them, too.
+  // A constant tensor has no elements in the body.
   bool readsElements = llvm::all_of(generics, [&](linalg::GenericOp op) {
     return llvm::all_of(op.getDpsInputs(), [](Value value) {
       return isa<BlockArgument>(value) ||

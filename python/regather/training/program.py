@@ -44,9 +44,13 @@ class StepProgram:
             for i, value in enumerate(executable.arguments)
             if value.role == "input"]
         self._plan = plan
-        for *_, value, shape in self._inputs:
-            part = torch.empty(shape, device="meta")
-            if self._own_part(value, part).shape != value.shape:
+        # Of each input, where along which dimensions this rank's part lies.
+        self._cuts = [_list_cuts(value, plan) for *_, value, _ in self._inputs]
+        for (*_, value, shape), cuts in zip(self._inputs, self._cuts):
+            own = list(shape)
+            for dimension, _, size in cuts:
+                own[dimension] = size
+            if tuple(own) != value.shape:
                 raise RegatherError(
                     f"input '{value.name}': expects shape {list(shape)}, but "
                     f"the step has it in shape {list(value.shape)}; does it "
@@ -115,8 +119,8 @@ class StepProgram:
         given = [_check_input(value, shape, leaves[leaf], self._device)
                  for _, leaf, value, shape in self._inputs]
         self._compare(given)
-        kept = [self._own_part(value, tensor).contiguous()
-                for (*_, value, _), tensor in zip(self._inputs, given)]
+        kept = [_take_part(tensor, cuts)
+                for tensor, cuts in zip(given, self._cuts)]
         self._take_from_device(kept)
         for (number, *_), tensor in zip(self._inputs, kept):
             self._arguments[number] = (tensor.data_ptr()
@@ -129,17 +133,6 @@ class StepProgram:
         for target, source in self._copies:
             target.copy_(source)
         return loss
-
-    def _own_part(self, value: Value, tensor: torch.Tensor) -> torch.Tensor:
-        """What this rank has of a batch that ranks along axes of the model are
-        given alike."""
-        shared = set(range(len(self._plan.axes))) - set(self._plan.batch_axes)
-        for shard in value.shards:
-            if shared.issuperset(shard.axes):
-                tensor = tensor.narrow(
-                    shard.dimension, shard.index * value.shape[shard.dimension],
-                    value.shape[shard.dimension])
-        return tensor
 
     def _compare(self, given: list[torch.Tensor]) -> None:
         """Before the first run, so that a loader that gives each rank rows of
@@ -172,6 +165,22 @@ class StepProgram:
             torch.cuda.current_stream(self._device).synchronize()
         for number, tensor in on_device:
             self.executable.write(number, tensor.data_ptr(), on_device=True)
+
+
+def _list_cuts(value: Value, plan: StepPlan) -> list[tuple[int, int, int]]:
+    """Dimension, offset and size of the parts that a rank takes of a batch
+    which ranks along axes of the model are given alike."""
+    shared = set(range(len(plan.axes))) - set(plan.batch_axes)
+    return [(shard.dimension, shard.index * value.shape[shard.dimension],
+             value.shape[shard.dimension])
+            for shard in value.shards if shared.issuperset(shard.axes)]
+
+
+def _take_part(tensor: torch.Tensor, cuts: list[tuple[int, int, int]]
+               ) -> torch.Tensor:
+    for cut in cuts:
+        tensor = tensor.narrow(*cut)
+    return tensor.contiguous()
 
 
 def _check_input(value: Value, shape: tuple[int, ...], tensor: Any,
