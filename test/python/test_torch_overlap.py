@@ -133,8 +133,10 @@ def test_keys_hold_what_decides() -> None:
         {"bucket": "auto"}, {"bucket": "[a]"}, {"schedule": "auto"},
         {"plan": {"tg-schedule": {"memory-limit": "2x"}}})}
     assert len(texts) == 8
-    with pytest.raises(ValueError, match="must not be negative"):
+    with pytest.raises(ValueError, match="memory_limit expects .* got -1"):
         OverlapPass(memory_limit=-1)
+    with pytest.raises(ValueError, match="in_flight must not be negative"):
+        OverlapPass(in_flight=-1)
     with pytest.raises(ValueError, match="is for schedule"):
         regather.torch.options(memory_limit=5)
 

@@ -188,10 +188,18 @@ def test_small_budget_is_an_error() -> None:
     ({"plan": {"tg-partition": {"split": False}}}, "split=False of "),
     ({"mode": "budget"}, "need each other"),
     ({"mode": "min-cut", "budget": 1}, "need each other"),
-    ({"budget": 1, "record": "x"}, "need each other")])
+    ({"budget": 1, "record": "x"}, "need each other"),
+    ({"budget": 0.5}, "budget expects a number of bytes, or text .* got 0.5"),
+    ({"budget": -1}, "got -1"), ({"budget": "2 GB"}, "got '2 GB'"),
+    ({"budget": "much"}, "got 'much'")])
 def test_bad_options(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Partitioner(**options)
+
+
+def test_budget_may_be_text() -> None:
+    assert Partitioner(budget="2GB").budget == 2_000_000_000
+    assert Partitioner(budget="2MiB").budget == 2 << 20
 
 
 def test_another_library_is_an_error(tmp_path: Path) -> None:

@@ -127,11 +127,11 @@ class JointPass:
             [joint.nodes[i] for i in partition.backward])
 
 
-def joint_pass(*, mode: str | None = None, budget: int | None = None,
+def joint_pass(*, mode: str | None = None, budget: int | str | None = None,
                policy: str | None = None, reshard: str | None = None,
                record: str | Path | None = None, cluster: str = "h100-nodes",
                bucket: str | None = None, schedule: bool | str = False,
-               memory_limit: int | None = None, plan: PlanLike | None = None
+               memory_limit: int | str | None = None, plan: PlanLike | None = None
                ) -> JointPass:
     """A pass `(module, example_inputs) -> module` for one graph of forward, loss
     and backward, such as `make_fx` traces. The arguments are those of

@@ -11,10 +11,11 @@ from regather.torch.plan import PlanLike, read_plan
 from regather.torch.private import inductor_config
 
 
-def choose_passes(*, mode: str | None, budget: int | None, policy: str | None,
-                  reshard: str | None, record: str | Path | None, cluster: str,
-                  bucket: str | None, schedule: bool | str,
-                  memory_limit: int | None, plan: PlanLike | None
+def choose_passes(*, mode: str | None, budget: int | str | None,
+                  policy: str | None, reshard: str | None,
+                  record: str | Path | None, cluster: str, bucket: str | None,
+                  schedule: bool | str,
+                  memory_limit: int | str | None, plan: PlanLike | None
                   ) -> tuple[Partitioner, OverlapPass | None]:
     """The passes that these ask for; see `options`."""
     text = schedule if isinstance(schedule, str) else None
@@ -32,11 +33,11 @@ def choose_passes(*, mode: str | None, budget: int | None, policy: str | None,
         schedule=text, plan=plan) if overlaps else None
 
 
-def options(*, mode: str | None = None, budget: int | None = None,
+def options(*, mode: str | None = None, budget: int | str | None = None,
             policy: str | None = None, reshard: str | None = None,
             record: str | Path | None = None, cluster: str = "h100-nodes",
             bucket: str | None = None, schedule: bool | str = False,
-            memory_limit: int | None = None, plan: PlanLike | None = None
+            memory_limit: int | str | None = None, plan: PlanLike | None = None
             ) -> dict[str, Any]:
     """Options of `torch.compile` with which our passes run inside of Inductor,
     for the backward graph as well, which is compiled later.

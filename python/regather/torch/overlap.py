@@ -13,7 +13,7 @@ from regather import library
 from regather.torch.buckets import bucket_collectives
 from regather.torch.collection import paused_collection
 from regather.torch.identity import make_uuid
-from regather.torch.plan import Plan, PlanLike, read_plan, refuse
+from regather.torch.plan import Plan, PlanLike, read_bytes, read_plan, refuse
 from regather.torch.private import CustomGraphPass, OpOverload
 from regather.torch.timed import TimedGraph, reorder
 from regather.torch.unmodelled import Unmodelled, warn_once
@@ -29,8 +29,9 @@ class OverlapPass(CustomGraphPass):
                   of modules such as "[embedding],[layers.*]each"; or another
                   option `--bucket` of `regather`.
     schedule      an option `--schedule` of `regather`; none: the next two.
-    memory_limit  most bytes of what the graph computes, at any place; the peak
-                  of the order of the graph if absent.
+    memory_limit  most bytes of what the graph computes, at any place, a number
+                  or text such as "2GB"; the peak of the order of the graph if
+                  absent.
     in_flight     most collectives of one group at the same time; 0 for any
                   number.
     plan          a plan of `regather`, as file or dict, instead of `bucket` and
@@ -49,11 +50,13 @@ class OverlapPass(CustomGraphPass):
     """
 
     def __init__(self, *, cluster: str = "h100-nodes",
-                 memory_limit: int | None = None, in_flight: int | None = None,
-                 bucket: str | None = None, schedule: str | None = None,
-                 plan: PlanLike | None = None) -> None:
-        if (in_flight or 0) < 0 or (memory_limit or 0) < 0:
-            raise ValueError("limits must not be negative")
+                 memory_limit: int | str | None = None,
+                 in_flight: int | None = None, bucket: str | None = None,
+                 schedule: str | None = None, plan: PlanLike | None = None
+                 ) -> None:
+        memory_limit = read_bytes("memory_limit", memory_limit)
+        if (in_flight or 0) < 0:
+            raise ValueError("in_flight must not be negative")
         self._plan = read_plan(plan, bucket=bucket, schedule=schedule)
         if self._plan.schedule is not None and not (
                 memory_limit is None and in_flight is None):

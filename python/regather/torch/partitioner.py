@@ -20,7 +20,7 @@ from regather.torch.extract import count_names, extract
 from regather.torch.identity import make_uuid
 from regather.torch.joint import (FlatJoint, Joint, check_calls,
                                   flatten, is_tangent, read_joint)
-from regather.torch.plan import PlanLike, read_plan, refuse
+from regather.torch.plan import PlanLike, read_bytes, read_plan, refuse
 from regather.torch.policy import apply_policy, read_policy
 from regather.torch.private import (CustomPartitionerFn, inductor_config,
                                     partitioners, pytree)
@@ -51,7 +51,8 @@ class Partitioner(CustomPartitionerFn):
     mode     "min-cut" (default): saves the fewest bytes; "match-pytorch": what
              PyTorch's min-cut saves; "default": what backward reads; "replay":
              what `record` lists; "budget": as fast as `budget` bytes allow.
-    budget   bytes of activations that may be saved; sets the mode.
+    budget   bytes of activations that may be saved, a number or text such as
+             "2GB"; sets the mode.
     policy   "full": blocks are computed again from what comes into them;
              "selective": what is slow or small is saved; "none"; or another
              option `--policy` of `regather`.
@@ -71,10 +72,12 @@ class Partitioner(CustomPartitionerFn):
     a budget is too small.
     """
 
-    def __init__(self, *, mode: str | None = None, budget: int | None = None,
-                 policy: str | None = None, reshard: str | None = None,
-                 record: str | Path | None = None, cluster: str = "h100-nodes",
-                 plan: PlanLike | None = None) -> None:
+    def __init__(self, *, mode: str | None = None,
+                 budget: int | str | None = None, policy: str | None = None,
+                 reshard: str | None = None, record: str | Path | None = None,
+                 cluster: str = "h100-nodes", plan: PlanLike | None = None
+                 ) -> None:
+        budget = read_bytes("budget", budget)
         self._plan = read_plan(plan, policy=policy, reshard=reshard)
         self._recorded: list[str] | None = None
         if self._plan.recompute is not None:

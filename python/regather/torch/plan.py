@@ -7,7 +7,9 @@ of a JSON file such as `{"tg-schedule": {"mode": "auto"}}`, or what is in it.
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,25 @@ def refuse(pass_name: str, options: Mapping[str, Any],
     if changed:
         raise ValueError(f"{', '.join(changed)} of {pass_name} is not for "
                          "graphs of PyTorch")
+
+
+def read_bytes(name: str, value: int | str | None) -> int | None:
+    """A number of bytes, or text such as "2GB". Raises ValueError for others:
+    a fraction, as `activation_memory_budget` of PyTorch is, says of nothing of
+    ours what it is a part of."""
+    if value is None:
+        return None
+    count = -1
+    with suppress(TypeError, ValueError):
+        if not isinstance(value, str):
+            count = operator.index(value)
+        elif value.isalnum():
+            read = read_plan(recompute=f"budget budget={value}").recompute or {}
+            count = int(read["budget"])
+    if count < 0:
+        raise ValueError(f"{name} expects a number of bytes, or text such as "
+                         f"'2GB', got {value!r}")
+    return count
 
 
 def _plan_text(plan: PlanLike) -> str:
