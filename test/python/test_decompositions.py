@@ -18,6 +18,7 @@ from regather_tools import run_tool  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 from regather.fx import decompositions as table  # noqa: E402
+from regather.fx.operators import foreach  # noqa: E402
 from regather.fx.replay import SameDraws  # noqa: E402
 
 _aten = torch.ops.aten
@@ -28,7 +29,7 @@ _aten = torch.ops.aten
 
 
 def values(*shape: int) -> Any:
-    return torch.randn(*shape, dtype=torch.float64)
+    return torch.randn(shape, dtype=torch.float64)
 
 
 def pairs(*shape: int) -> Any:
@@ -237,18 +238,55 @@ def alignment_cases() -> list[Any]:
     return cases
 
 
+# Of all operators on lists: what optimizers, clipping and averages call.
+def foreach_cases() -> list[Any]:
+    a, b, c = ([values(2, 3), values(4), values()] for _ in range(3))
+    up = [x.abs() + 1.5 for x in a]
+    scale, one, each = values(), torch.tensor([0.5, 2, -1.5]), [0.5, 2.0, -1.5]
+    at_least_one = ("log", "log10", "log1p", "log2", "lgamma", "reciprocal", "rsqrt",
+                    "sqrt")
+    within_one = ("acos", "asin")
+    unary = {
+        name: [x.tanh() for x in a] if name in within_one
+        else up if name in at_least_one else a for name in foreach._UNARY}
+    cases: list[Any] = [
+        (getattr(_aten, f"_foreach_{name}").default, inputs)
+        for name, inputs in unary.items()
+        # Not in every PyTorch.
+        if hasattr(_aten, f"_foreach_{name}")]
+    for name in ("add", "sub", "mul", "div", "clamp_max", "clamp_min", "maximum",
+                 "minimum"):
+        op = getattr(_aten, f"_foreach_{name}")
+        cases += [(op.Scalar, a, 0.75), (op.List, a, b), (op.ScalarList, a, each)]
+    cases += [(getattr(_aten, f"_foreach_{name}").Tensor, a, scale)
+              for name in ("add", "mul", "div")]
+    for op in (_aten._foreach_addcdiv, _aten._foreach_addcmul):
+        cases += [(op.Scalar, a, b, c, -0.5), (op.Scalar, a, b, c),
+                  (op.ScalarList, a, b, c, each), (op.Tensor, a, b, c, one)]
+    lerp, power = _aten._foreach_lerp, _aten._foreach_pow
+    cases += [(lerp.Scalar, a, b, 0.3), (lerp.ScalarList, a, b, each),
+              (lerp.List, a, b, c),
+              (power.Scalar, up, 1.5), (power.ScalarList, up, each),
+              (power.List, up, b), (power.ScalarAndTensor, 0.9, a),
+              *((_aten._foreach_norm.Scalar, a, order) for order in (1, 2, math.inf)),
+              (_aten._foreach_norm.Scalar, [x.float() for x in a], 2, torch.float64),
+              (_aten._foreach_copy.default, a, b), (_aten._foreach_zero.default, a)]
+    return cases
+
+
 THEMES: dict[str, Callable[[], list[Any]]] = {
     "alignment": alignment_cases,
     "fourier": fourier_cases, "grids": grid_cases, "images": image_cases,
     "selecting": selecting_cases, "distances": distance_cases,
     "special": special_cases, "complex": complex_cases, "drawing": drawing_cases,
+    "foreach": foreach_cases,
 }
 
 
 def run(op: Callable[..., Any], *args: Any) -> tuple[Any, ...]:
     torch.manual_seed(3)
     results = op(*args)
-    return results if isinstance(results, tuple) else (results,)
+    return tuple(results) if isinstance(results, (list, tuple)) else (results,)
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import os
 import subprocess
 import sys
@@ -128,6 +129,47 @@ def test_transformers_model() -> None:
     close(actual, expected)
     for name, gradient in gradients(model).items():
         close(gradients(other)[name], gradient, 1e-4)
+
+
+# -----------------------------------------------------------------------------
+# Optimizers
+# -----------------------------------------------------------------------------
+
+OPTIMIZERS: dict[str, Any] = {
+    "adadelta": torch.optim.Adadelta,
+    "adagrad": torch.optim.Adagrad,
+    "adam": functools.partial(torch.optim.Adam, amsgrad=True),
+    "adamax": torch.optim.Adamax,
+    "adamw": functools.partial(torch.optim.AdamW, weight_decay=0.1),
+    "nadam": torch.optim.NAdam,
+    "radam": torch.optim.RAdam,
+    "rmsprop": functools.partial(torch.optim.RMSprop, momentum=0.9),
+    "sgd": functools.partial(torch.optim.SGD, momentum=0.9, nesterov=True),
+}
+
+
+@pytest.mark.parametrize("foreach", [False, True])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_steps_of_optimizers(name: str, foreach: bool) -> None:
+    """`torch.compile(optimizer.step)`: parameters and states as eager leaves them."""
+    models = [perceptron(), perceptron()]
+    optimizers = [OPTIMIZERS[name](model.parameters(), lr=0.01, foreach=foreach)
+                  for model in models]
+    runs = [optimizers[0].step, compiled(optimizers[1].step)]
+    torch.manual_seed(1)
+    for _ in range(4):
+        inputs = torch.randn(3, 8)
+        for model, optimizer, run in zip(models, optimizers, runs):
+            optimizer.zero_grad()
+            model(inputs).square().mean().backward()
+            run()
+    for eager, ours in zip(models[0].parameters(), models[1].parameters()):
+        close(ours, eager)
+        states = [optimizer.state[one]
+                  for optimizer, one in zip(optimizers, (eager, ours))]
+        assert states[0].keys() == states[1].keys()
+        for key, value in states[0].items():
+            close(states[1][key], value)
 
 
 # -----------------------------------------------------------------------------

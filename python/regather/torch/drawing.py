@@ -38,10 +38,18 @@ def _bernoulli(self: torch.Tensor, *, generator: torch.Generator | None = None
     return (drawn < self).to(self.dtype)
 
 
+def _multiply_add(a: Any, b: Any, c: Any) -> Any:
+    """Rounded twice, as eager PyTorch computes on CPUs what Dynamo writes so."""
+    return a * b + c
+
+
 def eager_decompositions() -> dict[Any, Callable[..., Any]]:
     """Those that draw the numbers that PyTorch's own operators draw."""
     table = {**decompositions(), _aten.bernoulli.default: _bernoulli}
     del table[_aten.randperm.default]
+    # Known once Dynamo has written one: in optimizers.
+    if (fma := getattr(torch.ops.prims, "fma", None)) is not None:
+        table[fma.default] = _multiply_add
     return table
 
 
