@@ -23,8 +23,14 @@ from typing import Any
 from project import ROOT
 
 LIMIT = 80_000_000_000
-# Of one sequence of 8,192 tokens for each rank that has a batch.
-RANKS = {"8B": (8, 64, 256, 1024), "70B": (64, 256, 1024), "405B": (512, 1024)}
+# Of one sequence for each rank that has a batch: Llamas, of 8,192 tokens, and
+# models with experts, of 4,096.
+RANKS = {"8B": (8, 64, 256, 1024), "70B": (64, 256, 1024), "405B": (512, 1024),
+         "mixtral-8x7b": (64,), "qwen3-30b-a3b": (64,), "deepseek-v3": (256,)}
+LLAMAS = ("8B", "70B", "405B")
+# How many of the rows that experts get if they get equally many ranks have room
+# for; a step with more is run again.
+CAPACITY = "--expert-capacity=1.25"
 COLUMNS = "/layers.*(wq|wk|wv|w1|w3)/=[tp] shard 0"
 ROWS = "/layers.*(wo|w2)/=[tp] shard 1"
 SEQUENCE = "output(embedding)=[tp] shard 1"
@@ -37,12 +43,15 @@ POLICIES = ("", "selective", "full")
 
 def capture(model: str, folder: Path) -> Path:
     file = folder / f"{model.lower()}.fx.json"
+    example, config = (
+        ("llama3.py", {"config": model, "dtype": "bfloat16"})
+        if model in LLAMAS
+        else ("library_decoders.py", {"name": model, "sequence": 4096}))
     if not file.exists():
         subprocess.run(
             [sys.executable, "-m", "regather", "capture", "--model",
-             f"{ROOT / 'examples' / 'llama3.py'}:step", "--config",
-             json.dumps({"config": model, "dtype": "bfloat16"}), "-o", file,
-             "--quiet"],
+             f"{ROOT / 'examples' / example}:step", "--config",
+             json.dumps(config), "-o", file, "--quiet"],
             check=True, env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
     return file
 
@@ -56,14 +65,23 @@ def run(*command: Any) -> tuple[subprocess.CompletedProcess[str], float]:
                     - before.ru_utime - before.ru_stime)
 
 
+def count_batches(mesh: str) -> int:
+    """Ranks that have a batch of their own: all but those that share one."""
+    sizes = dict(axis.split(":") for axis in mesh.split(","))
+    return int(sizes.get("dp", 1)) * int(sizes.get("ep", 1))
+
+
 def simulate(tool: Path, file: Path, cluster: str, mesh: str, shard: list[str],
              policy: str, numbers: Path,
              limit: str = "100TB") -> dict[str, Any] | None:
     """The step as these flags and a limit make it; nothing if it is more than a
     device has."""
     flags = [f"--mesh={mesh}", *(f"--shard={text}" for text in shard)]
-    if "dp:" in mesh:
+    rows = count_batches(mesh)
+    if rows > 1:
         flags.append("--batch=per-rank")
+    if "ep:" in mesh:
+        flags.append(CAPACITY)
     if policy:
         flags.append(f"--policy={policy}")
     result, _ = run(tool, "simulate", file, *flags, f"--cluster={cluster}",
@@ -74,7 +92,6 @@ def simulate(tool: Path, file: Path, cluster: str, mesh: str, shard: list[str],
     memory = json.loads(numbers.read_text())["memory_plan"]
     step: dict[str, Any] = (memory["chosen"] if limit == str(LIMIT)
                             else memory["choices"][0])
-    rows = int(mesh.split("dp:")[1].split(",")[0]) if "dp:" in mesh else 1
     return {"mesh": mesh, "policy": policy or "none", "bytes": step["bytes"],
             "seconds_per_row": step["seconds"] / rows,
             "flags": flags} if step["bytes"] <= LIMIT else None
@@ -93,14 +110,35 @@ def find_best(tool: Path, file: Path, cluster: str, mesh: str,
     return min(found, key=lambda one: one["seconds_per_row"], default=None)
 
 
-def compare(tool: Path, file: Path, ranks: int, count: int,
+def list_hand_plans(model: str, ranks: int
+                    ) -> dict[str, tuple[str, list[list[str]]]]:
+    """By name: a mesh, and placements of which the quickest counts."""
+    plans: dict[str, tuple[str, list[list[str]]]] = {
+        "FSDP": (f"dp:{ranks}", [[]])}
+    if model in LLAMAS:
+        for tensor in (2, 8):
+            mesh = f"dp:{ranks // tensor},tp:{tensor}" if ranks > tensor else "tp:8"
+            plans[f"FSDP + TP {tensor}"] = (
+                mesh, [[COLUMNS, ROWS, SEQUENCE, *head] for head in HEADS])
+        return plans
+    for experts in (8, 32):
+        # Mixtral has eight experts.
+        if model == "mixtral-8x7b" and experts > 8:
+            continue
+        plans[f"FSDP + EP {experts}"] = (
+            f"dp:{ranks // experts},ep:{experts}", [[]])
+    return plans
+
+
+def compare(tool: Path, file: Path, model: str, ranks: int, count: int,
             scratch: Path) -> dict[str, Any]:
     numbers = scratch / "numbers.json"
     cluster = "h100-8" if ranks <= 8 else "h100-nodes"
     result, seconds = run(tool, "plan", file, f"--ranks={ranks}",
                           f"--cluster={cluster}", "--optimizer=adamw", "--quiet",
                           f"--memory={LIMIT}", f"--count={count}",
-                          f"--json={numbers}")
+                          f"--json={numbers}",
+                          *([] if model in LLAMAS else [CAPACITY]))
     if result.returncode:
         print(result.stderr)
         return {"ranks": ranks, "plan": None}
@@ -108,15 +146,12 @@ def compare(tool: Path, file: Path, ranks: int, count: int,
     found: dict[str, Any] = {
         "ranks": ranks, "planning_seconds": seconds, "gap": planned["gap"],
         "plan": planned["plans"][0], "by_hand": {}, "on_the_mesh": {}}
-    found["by_hand"]["FSDP"] = find_best(tool, file, cluster, f"dp:{ranks}",
-                                         [[]], numbers)
-    for tensor in (2, 8):
-        mesh = f"dp:{ranks // tensor},tp:{tensor}" if ranks > tensor else "tp:8"
-        choices = [[COLUMNS, ROWS, SEQUENCE, *head] for head in HEADS]
-        found["by_hand"][f"FSDP + TP {tensor}"] = find_best(
-            tool, file, cluster, mesh, choices, numbers)
-        found["on_the_mesh"][f"FSDP + TP {tensor}"] = simulate(
-            tool, file, cluster, mesh, [], "", numbers, str(LIMIT))
+    for name, (mesh, choices) in list_hand_plans(model, ranks).items():
+        found["by_hand"][name] = find_best(tool, file, cluster, mesh, choices,
+                                           numbers)
+        if name != "FSDP":
+            found["on_the_mesh"][name] = simulate(
+                tool, file, cluster, mesh, [], "", numbers, str(LIMIT))
     return found
 
 
@@ -146,14 +181,14 @@ def main(args: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = args.captures or Path(name)
         folder.mkdir(parents=True, exist_ok=True)
-        print("| model | ranks | plan | for a row | FSDP | FSDP + TP 2 | "
-              "FSDP + TP 8 | planned in |\n|---|---:|---|---|---|---|---|---:|")
+        print("| model | ranks | plan | for a row | planned in | by hand; on the "
+              "same mesh |\n|---|---:|---|---|---:|---|")
         for model in args.models.split(","):
             for ranks in RANKS[model]:
                 if wanted and ranks not in wanted:
                     continue
-                one = compare(tool, capture(model, folder), ranks, args.count,
-                              Path(name))
+                one = compare(tool, capture(model, folder), model, ranks,
+                              args.count, Path(name))
                 # What is known of others stays.
                 results[f"{model} on {ranks}"] = one
                 path.write_text(json.dumps(results, indent=1) + "\n")
@@ -163,13 +198,14 @@ def main(args: argparse.Namespace) -> int:
                             for hand in one["by_hand"].values() if hand),
                            default=float("inf"))
                 is_slower |= one["plan"]["seconds_per_row"] > best * (1 + 1e-9)
-                cells = " | ".join(
-                    show(hand) + (f"; {show(one['on_the_mesh'][name])}"
-                                  if name in one["on_the_mesh"] else "")
-                    for name, hand in one["by_hand"].items())
+                cells = ", ".join(
+                    f"{kind}: {show(hand)}"
+                    + (f"; {show(one['on_the_mesh'][kind])}"
+                       if kind in one["on_the_mesh"] else "")
+                    for kind, hand in one["by_hand"].items())
                 print(f"| {model} | {ranks} | {one['plan']['mesh']} | "
-                      f"{show(one['plan'])} | {cells} | "
-                      f"{one['planning_seconds']:.0f} s |", flush=True)
+                      f"{show(one['plan'])} | {one['planning_seconds']:.0f} s | "
+                      f"{cells} |", flush=True)
     if is_slower:
         print("a plan is slower than one that is written by hand")
     return int(is_slower)

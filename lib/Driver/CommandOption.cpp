@@ -266,9 +266,10 @@ static const CommandOption kOptions[] = {
      "Operations of the step in another order: their names, one on each line "
      "or in a JSON list",
      kSimulate, TEXT(orderFile)},
-    {"explain", "PARAMETER",
-     "Try the other placements of a parameter on the best mesh, by its name or "
-     "a pattern such as layers.*.wq, and say what they would cost",
+    {"explain", "NAME",
+     "Try the other placements of parameters, by name or a pattern such as "
+     "layers.*.wq, or of what modules return, as output(layers.*), on the best "
+     "mesh with an axis tp, and say what they would cost",
      kPlan,
      [](const CommandOption &, CommandRequest &request, StringRef text,
         StringRef) {

@@ -302,6 +302,18 @@ def test_too_little_is_an_error(folder: Path) -> None:
     assert "bytes at its peak are of" in result.stderr
 
 
+def test_what_alone_is_too_much_is_named(folder: Path) -> None:
+    options = ("--reshard=never", "--recompute=none", "--policy=none",
+               "--chunk=none", "--offload=none")
+    taken = plan(folder, *options, "--memory=1TB")["chosen"]["argument_bytes"]
+    for limit, is_more in ((taken, False), (taken - 1, True)):
+        result = simulate(folder, *options, f"--memory={limit}")
+        assert result.code == 1
+        assert f"{taken} of them parameters" in result.stderr
+        assert ("results alone are more than the limit" in
+                result.stderr) == is_more
+
+
 @pytest.mark.parametrize("text", ["-1", "80 GB", "80gb", "1e9", "9999999TB",
                                   "GB"])
 def test_bad_sizes(folder: Path, text: str) -> None:

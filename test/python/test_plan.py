@@ -196,6 +196,26 @@ def test_explains_and_compares(llama_step: Path) -> None:
     assert any(line.startswith("+ dp:4 ") for line in lines)
 
 
+def test_explains_outputs(llama_step: Path) -> None:
+    """What follows from the rest stands beside what could be said."""
+    found = plan(llama_step, "--ranks=2", "--memory=1GB", "--batch=global",
+                 "--shard=layers.*.feed_forward.w1.weight=[tp] shard 0",
+                 "--explain=output(embedding)")
+    explained = found["explanations"]
+    assert [entry["placement"] for entry in explained] == [
+        "", *(f"output(embedding)=[tp] {how}"
+              for how in ("whole", "shard 0", "shard 1", "shard 2"))]
+    assert [entry["chosen"] for entry in explained] == [True] + [False] * 4
+    planned = next(one for one in found["plans"] if one["mesh"] == "tp:2")
+    assert explained[0]["seconds"] == planned["seconds"]
+    # The sequence between ranks takes another time, and other memory.
+    assert explained[3]["seconds"] != planned["seconds"]
+    assert explained[3]["bytes"] != planned["bytes"]
+    message = fail(llama_step, "--ranks=2", "--memory=1GB", "--batch=global",
+                   "--explain=output(nobody)", "--quiet")
+    assert "nobody" in message
+
+
 def test_plans_outlive_what_cannot_be_explained(llama_step: Path) -> None:
     path = llama_step.parent / "unexplained.json"
     path.unlink(missing_ok=True)

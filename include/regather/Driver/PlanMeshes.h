@@ -76,12 +76,18 @@ struct MeshPlan {
 
 /// A placement that was not chosen.
 struct OtherPlacement {
-  /// As `--shard` takes it.
+  /// The parameters, or the outputs of modules, that are placed.
+  std::string pattern;
+  /// As `--shard` takes it; empty if nothing is said of an output, whose
+  /// placement then follows from what its module reads.
   std::string placement;
   bool isChosen = false;
   /// Of the whole step, without a limit of memory; nothing if it cannot be.
   std::optional<MemoryChoice> choice;
   std::string problem;
+
+  /// For people.
+  std::string getText() const;
 };
 
 /// A search over meshes.

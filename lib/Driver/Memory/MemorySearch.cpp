@@ -478,18 +478,22 @@ std::optional<unsigned> MemorySearch::findBest() const {
 LogicalResult MemorySearch::emitLeast(size_t numChoices, StringRef obstacle) {
   unsigned least = findLeast();
   const MemoryChoice &choice = plan.choices[least];
+  StringRef fixed = choice.hostStateBytes > 0
+                        ? "parameters, batch and results"
+                        : "parameters, optimizer state, batch and results";
   InFlightDiagnostic diag = module.emitError()
                             << "no plan fits in " << plan.limit << " bytes ("
                             << formatBytes(plan.limit)
                             << ") on each rank: the least that was found is "
                             << choice.getBytes() << " bytes, "
-                            << choice.argumentBytes << " of them parameters, "
-                            << (choice.hostStateBytes > 0 ? ""
-                                                          : "optimizer state, ")
-                            << "batch and results, which no decision changes";
+                            << choice.argumentBytes << " of them " << fixed
+                            << ", which no decision changes";
   diag.attachNote() << "with " << choice.describe() << ", of " << numChoices
                     << (numChoices == 1 ? " choice" : " choices")
                     << " that were tried";
+  if (choice.argumentBytes > plan.limit)
+    diag.attachNote() << "the " << fixed << " alone are more than the limit: "
+                      << "more ranks share them, and a smaller batch takes less";
   if (!obstacle.empty())
     diag.attachNote() << "more micro-batches were not tried: " << obstacle;
   for (const report::LiveBuffer &buffer :

@@ -63,7 +63,7 @@ std::string regather::formatPage(const MeshSearch &search) {
     page.others.push_back({std::to_string(count), reason});
   for (const OtherPlacement &other : search.explanations)
     page.explanations.push_back(
-        {other.placement + (other.isChosen ? " (chosen)" : ""),
+        {other.getText() + (other.isChosen ? " (chosen)" : ""),
          other.choice ? formatSeconds(other.choice->seconds) : other.problem,
          other.choice ? formatBytes(other.choice->getBytes()) : ""});
   return report::renderPlans(page);

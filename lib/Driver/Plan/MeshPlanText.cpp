@@ -70,7 +70,7 @@ static void writeBounds(llvm::raw_ostream &os, const MeshSearch &search) {
 static void writeExplanations(llvm::raw_ostream &os, const MeshSearch &search) {
   for (const OtherPlacement &other : search.explanations) {
     os << formatv("  {0}{1,-40} ", other.isChosen ? "* " : "  ",
-                  other.placement);
+                  other.getText());
     if (other.choice)
       os << formatv("{0,10}  {1,10}\n", formatSeconds(other.choice->seconds),
                     formatBytes(other.choice->getBytes()));

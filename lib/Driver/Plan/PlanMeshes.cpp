@@ -36,6 +36,10 @@ std::string MeshPlan::getLimit() const {
   return "computation";
 }
 
+std::string OtherPlacement::getText() const {
+  return placement.empty() ? pattern + " as it follows" : placement;
+}
+
 std::vector<std::string> MeshPlan::getFlags() const {
   std::vector<std::string> flags = {"--mesh=" + mesh};
   if (!replicateAxis.empty())
@@ -64,8 +68,9 @@ std::vector<std::string> MeshPlan::getFlags() const {
 // Search
 //===----------------------------------------------------------------------===//
 
-/// Dimensions of parameters whose cuts are tried: those of matrices.
-static constexpr int64_t kMaxExplainedDims = 2;
+/// Dimensions whose cuts are tried: those of matrices, and of a batch of
+/// sequences of rows.
+static constexpr int64_t kParameterDims = 2, kOutputDims = 3;
 
 namespace {
 /// Keeps the first error, with its notes, instead of showing it.
@@ -459,10 +464,17 @@ void Search::explain() {
     auto chosen = llvm::find_if(best.shard, [&](const std::string &text) {
       return getPlaced(text) == pattern;
     });
+    // Parameters of which nothing is said are whole; what leaves a module
+    // follows from what it reads.
+    bool isOutput = StringRef(pattern).starts_with("output(");
     std::string isWhole = pattern + "=[tp] whole";
-    std::string current = chosen == best.shard.end() ? isWhole : *chosen;
+    std::string unsaid = isOutput ? "" : isWhole;
+    std::string current = chosen == best.shard.end() ? unsaid : *chosen;
     std::vector<std::string> all = {isWhole};
-    for (int64_t dim = 0; dim != kMaxExplainedDims; ++dim)
+    if (isOutput)
+      all.insert(all.begin(), unsaid);
+    int64_t numDims = isOutput ? kOutputDims : kParameterDims;
+    for (int64_t dim = 0; dim != numDims; ++dim)
       all.push_back(pattern + "=[tp] shard " + std::to_string(dim));
     for (const std::string &placement : all) {
       MeshPlan changed = best;
@@ -471,22 +483,25 @@ void Search::explain() {
       llvm::erase_if(changed.shard, [&](const std::string &text) {
         return getPlaced(text) == pattern;
       });
-      changed.shard.push_back(placement);
+      if (!placement.empty())
+        changed.shard.push_back(placement);
       FirstError error(module.getContext());
       FailureOr<StepOptions> options =
           applyFlags(module, request.step, changed);
       FailureOr<MeasuredStep> measured = failure();
       if (succeeded(options))
         measured = measureStep(module, *options, model);
-      OtherPlacement other{placement, placement == current, {}, error.text};
+      OtherPlacement other{pattern, placement, placement == current, {},
+                           error.text};
       if (succeeded(measured))
         other.choice = measured->choice;
       search.explanations.push_back(std::move(other));
     }
-    // Nothing is known of a parameter that none of its placements can be of.
+    // Nothing is known of what none of the placements can be of.
     if (llvm::none_of(ArrayRef(search.explanations).take_back(all.size()),
                       [](const OtherPlacement &other) {
-                        return other.choice.has_value();
+                        return !other.placement.empty() &&
+                               other.choice.has_value();
                       }))
       search.problem = search.explanations.back().problem;
   }
