@@ -4,6 +4,7 @@ process, and as ranks of jobs over process groups of PyTorch."""
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import os
@@ -700,9 +701,70 @@ def test_wrong_options(options: dict, message: str) -> None:
                          loss=torch.nn.functional.mse_loss, **given)
 
 
-def test_other_optimizers_are_refused() -> None:
+OPTIMIZERS = {
+    "adam": functools.partial(torch.optim.Adam, amsgrad=True,
+                              weight_decay=0.1),
+    "decoupled": functools.partial(torch.optim.Adam, weight_decay=0.1,
+                                   decoupled_weight_decay=True),
+    "nesterov": functools.partial(torch.optim.SGD, momentum=0.9,
+                                  nesterov=True),
+    "dampening": functools.partial(torch.optim.SGD, momentum=0.9,
+                                   dampening=0.5, maximize=True),
+    "adagrad": functools.partial(torch.optim.Adagrad, lr_decay=0.1),
+    "rmsprop": functools.partial(torch.optim.RMSprop, alpha=0.9, momentum=0.5,
+                                 centered=True),
+    "adamax": torch.optim.Adamax,
+    "adadelta": functools.partial(torch.optim.Adadelta, rho=0.8),
+    "radam": functools.partial(torch.optim.RAdam, betas=(0.8, 0.9),
+                               weight_decay=0.1, decoupled_weight_decay=True),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_optimizers_of_pytorch(name: str) -> None:
+    """Groups with settings of their own; parameters and states of eager
+    PyTorch."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 5), torch.nn.Tanh(),
+                                torch.nn.Linear(5, 1))
+
+    def make(model: torch.nn.Module) -> torch.optim.Optimizer:
+        return OPTIMIZERS[name]([
+            {"params": model[0].parameters(), "weight_decay": 0.05},
+            {"params": model[2].parameters(), "lr": 0.02}], lr=0.01)
+
+    batches = [(torch.randn(4, 3), torch.randn(4, 1)) for _ in range(7)]
+    step = regather.compile(model, batches[0], optimizer=make(model),
+                            loss=torch.nn.functional.mse_loss)
+    optimizer = make(model)
+    for inputs, targets in batches:
+        loss = step((inputs, targets))
+        optimizer.zero_grad()
+        expected = torch.nn.functional.mse_loss(model(inputs), targets)
+        expected.backward()
+        optimizer.step()
+        torch.testing.assert_close(loss, expected.detach(), rtol=1e-5,
+                                   atol=1e-6)
+    found = step.state_dict()
+    for key, parameter in model.named_parameters():
+        states = {kind: value for kind, value in
+                  optimizer.state[parameter].items() if kind != "step"}
+        torch.testing.assert_close(found["model"][key], parameter.detach(),
+                                   rtol=1e-5, atol=1e-6)
+        ours = found["optimizer"]["state"][key]
+        for kind, value in states.items():
+            torch.testing.assert_close(ours[kind], value, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(("kind", "settings", "message"), [
+    (torch.optim.NAdam, {}, "AdamW, Adam, SGD, Adagrad, RMSprop, Adamax, "
+     "Adadelta, RAdam of torch.optim, got NAdam"),
+    (torch.optim.Adagrad, {"initial_accumulator_value": 0.5},
+     "initial_accumulator_value=0.5 is not supported"),
+    (torch.optim.AdamW, {"differentiable": True}, "differentiable=True is not")])
+def test_other_optimizers_are_refused(kind: type, settings: dict,
+                                      message: str) -> None:
     model = torch.nn.Linear(2, 1)
-    with pytest.raises(RegatherError, match="AdamW or torch.optim.SGD, got "
-                       "Adagrad"):
-        regather.compile(model, torch.ones(3, 2), optimizer=torch.optim.Adagrad(
-            model.parameters()))
+    with pytest.raises(RegatherError, match=message):
+        regather.compile(model, torch.ones(3, 2),
+                         optimizer=kind(model.parameters(), **settings))

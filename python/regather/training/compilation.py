@@ -59,8 +59,8 @@ def compile_step(
     model returns its loss. `example_batch` is that of one rank; shapes are
     fixed, and the loss is the mean over the ranks, as in FSDP2.
 
-    `optimizer` is a `torch.optim.AdamW` or `SGD` over the parameters of the
-    model, from whose `param_groups` each step reads the learning rate, so that
+    `optimizer` is one of `torch.optim` (AdamW, Adam, SGD, Adagrad, RMSprop,
+    Adamax, Adadelta or RAdam) over the parameters of the model, from whose `param_groups` each step reads the learning rate, so that
     schedulers work; or options of tg-append-optimizer, with `lr`. `clip` is the
     largest norm of all gradients together.
 

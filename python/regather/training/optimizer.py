@@ -11,10 +11,24 @@ import torch
 from regather.fx.private import has_step_hooks, mark_stepped
 from regather.library.errors import RegatherError
 
-# Settings that change what is computed and that the pass does not have.
-_UNSUPPORTED = ("amsgrad", "maximize", "nesterov", "dampening", "capturable",
-                "differentiable")
-_SETTINGS = ("betas", "eps", "weight_decay", "momentum", *_UNSUPPORTED)
+# Settings of PyTorch that change what is computed, and that the pass lacks.
+_UNSUPPORTED = ("capturable", "differentiable")
+_FLAGS = ("amsgrad", "nesterov", "centered", "maximize")
+_NUMBERS = ("eps", "momentum", "dampening", "alpha", "rho", "lr_decay")
+
+# Each with its own settings; all have a weight decay and may climb.
+_KINDS: dict[type, tuple[str, tuple[str, ...]]] = {
+    torch.optim.AdamW: ("adamw", ("betas", "eps", "amsgrad")),
+    torch.optim.Adam: ("adam", ("betas", "eps", "amsgrad")),
+    torch.optim.SGD: ("sgd", ("momentum", "dampening", "nesterov")),
+    torch.optim.Adagrad: ("adagrad", ("lr_decay", "eps")),
+    torch.optim.RMSprop: ("rmsprop", ("alpha", "eps", "momentum", "centered")),
+    torch.optim.Adamax: ("adamax", ("betas", "eps")),
+    torch.optim.Adadelta: ("adadelta", ("rho", "eps")),
+    torch.optim.RAdam: ("radam", ("betas", "eps", "decoupled_weight_decay")),
+}
+_SETTINGS = ("betas", "weight_decay", "decoupled_weight_decay",
+             "initial_accumulator_value", *_FLAGS, *_NUMBERS, *_UNSUPPORTED)
 
 
 @dataclass
@@ -34,30 +48,16 @@ def describe(optimizer: torch.optim.Optimizer,
     """`names` are those of parameters, by `id`. Raises `RegatherError` for
     what the pass cannot do."""
     kind = type(optimizer)
-    if kind not in (torch.optim.AdamW, torch.optim.SGD):
-        raise RegatherError("expects torch.optim.AdamW or torch.optim.SGD, got "
-                            f"{kind.__name__}")
+    if kind not in _KINDS:
+        raise RegatherError("expects " + ", ".join(k.__name__ for k in _KINDS)
+                            + f" of torch.optim, got {kind.__name__}")
     if has_step_hooks(optimizer):
         raise RegatherError("the optimizer has hooks on its step, or another "
                             "step in place of it, which would not be called")
     groups = optimizer.param_groups
+    _check_groups(kind, groups)
+    words = _words(kind, groups[0])
     first = groups[0]
-    for group in groups:
-        for name in _UNSUPPORTED:
-            if group.get(name):
-                raise RegatherError(f"{kind.__name__} with {name}="
-                                    f"{group[name]} is not supported")
-        for name in ("betas", "momentum"):
-            if group.get(name) != first.get(name):
-                raise RegatherError(f"all groups need the same {name}, got "
-                                    f"{first[name]} and {group[name]}")
-    words = ["adamw" if kind is torch.optim.AdamW else "sgd"]
-    if kind is torch.optim.AdamW:
-        words.append("betas=" + ",".join(repr(float(b)) for b in first["betas"]))
-        words.append(f"eps={float(first['eps'])!r}")
-    elif first["momentum"]:
-        words.append(f"momentum={float(first['momentum'])!r}")
-    words.append(f"weight-decay={float(first['weight_decay'])!r}")
     given = {id(p): p for group in groups for p in group["params"]}
     if missing := sorted(names[key] for key in names.keys() - given.keys()):
         raise RegatherError("the optimizer does not have the parameters "
@@ -67,7 +67,8 @@ def describe(optimizer: torch.optim.Optimizer,
     if foreign:
         raise RegatherError(f"the optimizer has {foreign} parameters that the "
                             "model does not have")
-    if optimizer.state:
+    # Adagrad makes its states at once.
+    if any(float(state.get("step", 1)) for state in optimizer.state.values()):
         raise RegatherError("the optimizer has taken steps, and its states "
                             "would be lost: compile with a new one, and load "
                             "states by load_state_dict of the step")
@@ -83,6 +84,50 @@ def describe(optimizer: torch.optim.Optimizer,
     if any(settings):
         words.append("groups=" + "|".join(filter(None, settings)))
     return OptimizerText(" ".join(words), scales, base, list(map(_read, groups)))
+
+
+def _check_groups(kind: type, groups: list[dict[str, Any]]) -> None:
+    first = groups[0]
+    of_all = [name for name in (*_KINDS[kind][1], "maximize",
+                                "decoupled_weight_decay")
+              if name != "eps" and name in first]
+    for group in groups:
+        for name in _UNSUPPORTED:
+            if group.get(name):
+                raise RegatherError(f"{kind.__name__} with {name}="
+                                    f"{group[name]} is not supported")
+        if group.get("initial_accumulator_value"):
+            raise RegatherError(
+                "Adagrad with initial_accumulator_value="
+                f"{group['initial_accumulator_value']} is not supported: states "
+                "are zero before the first step")
+        for name in of_all:
+            if group[name] != first[name]:
+                raise RegatherError(f"all groups need the same {name}, got "
+                                    f"{first[name]} and {group[name]}")
+
+
+def _words(kind: type, group: dict[str, Any]) -> list[str]:
+    """The name of the optimizer, and its settings that are no defaults of the
+    pass."""
+    name, own = _KINDS[kind]
+    # As PyTorch has AdamW from 2.13 on.
+    if kind is torch.optim.Adam and group.get("decoupled_weight_decay"):
+        name = "adamw"
+    words = [name]
+    for setting in own:
+        value = group[setting]
+        option = setting.replace("_", "-")
+        if setting == "betas":
+            words.append("betas=" + ",".join(repr(float(b)) for b in value))
+        elif setting in _NUMBERS and (value or setting == "eps"):
+            words.append(f"{option}={float(value)!r}")
+        elif setting not in _NUMBERS and value:
+            words.append(option)
+    if group.get("maximize"):
+        words.append("maximize")
+    words.append(f"weight-decay={float(group['weight_decay'])!r}")
+    return words
 
 
 def _read(group: dict[str, Any]) -> dict[str, Any]:
@@ -119,7 +164,7 @@ def _settings(group: dict[str, Any], scale: float, kind: type,
               names: Mapping[int, str]) -> str:
     settings = (f"weight-decay={float(group['weight_decay'])!r},"
                 f"learning-rate-scale={scale!r}")
-    if kind is torch.optim.AdamW:
+    if "eps" in _KINDS[kind][1]:
         settings += f",eps={float(group['eps'])!r}"
     return "|".join(f"{names[id(p)]}:{settings}" for p in group["params"]
                     if id(p) in names)

@@ -10,6 +10,7 @@
 #include "AppendOptimizer/GradientSums.h"
 #include "AppendOptimizer/OptimizerRules.h"
 #include "AppendOptimizer/OptimizerUpdate.h"
+#include "AppendOptimizer/UpdateFormulas.h"
 
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Dialect/TG/Steps/StepEntry.h"
@@ -357,7 +358,8 @@ LogicalResult OptimizerAppender::planStates(TrainedParameter &parameter) {
     element = builder.getF32Type();
   else if (options.stateDtype == StateType::BF16)
     element = builder.getBF16Type();
-  for (StringRef state : parameter.rule.getStateNames()) {
+  for (StringRef state :
+       getFormula(parameter.rule.kind).getStateNames(parameter.rule)) {
     parameter.states.push_back(func.getNumArguments() + newTypes.size());
     if (failed(plan(state, element, /*isDonated=*/true)))
       return failure();
@@ -389,7 +391,7 @@ LogicalResult OptimizerAppender::planArguments() {
                         learningRate)))
     return failure();
   if (llvm::none_of(parameters, [](const TrainedParameter &parameter) {
-        return parameter.rule.needsStep();
+        return getFormula(parameter.rule.kind).needsStep(parameter.rule);
       }))
     return success();
   return planScalar(RoleKind::Step, builder.getI64Type(), step);
@@ -590,7 +592,8 @@ void OptimizerAppender::buildUpdates() {
     operands.isWanted = isWanted;
     B b(operands.gradient.getLoc(), func.getContext());
     setInsertionPoint(b, operands.gradient);
-    if (parameter.placement && dividesZeros(parameter.rule))
+    if (parameter.placement &&
+        !getFormula(parameter.rule.kind).keepsZeros(parameter.rule))
       operands.validSizes =
           buildValidSizes(b, parameter.placement, parameter.type,
                           lookupMesh(func, parameter.placement.getMesh()));
@@ -667,6 +670,13 @@ struct AppendOptimizer
     options.weightDecay = weightDecay;
     options.momentum = momentum;
     options.dampening = dampening;
+    options.amsgrad = amsgrad;
+    options.alpha = alpha;
+    options.centered = centered;
+    options.rho = rho;
+    options.learningRateDecay = learningRateDecay;
+    options.isDecoupled = isDecoupled;
+    options.maximize = maximize;
     options.nesterov = nesterov;
     options.maxNorm = maxNorm;
     options.groups = groups;

@@ -14,6 +14,7 @@
 
 #include "regather/Runtime/Attention.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 
@@ -66,6 +67,24 @@ private:
   int64_t strides[2];
 };
 
+/// What is not zero of a block of scores in which each row sees one column more
+/// than the row before: the first row sees `visible` columns. Zeros add nothing
+/// to sums, so that they need not be multiplied.
+struct SeenScores {
+  int64_t visible;
+  /// The block is transposed: its columns are added up over the rows.
+  bool isTransposed = false;
+
+  /// The part of a sum of `depth` scores in which rows, or columns, [first,
+  /// first + count) may have others than zero.
+  int64_t getBegin(int64_t first) const {
+    return isTransposed ? std::max<int64_t>(first - visible + 1, 0) : 0;
+  }
+  int64_t getEnd(int64_t first, int64_t count, int64_t depth) const {
+    return isTransposed ? depth : std::min(depth, visible + first + count - 1);
+  }
+};
+
 /// A matrix of sums in tiles as wide as the panels of a right operand: what
 /// the GEMMs of blocks are added to.
 class TiledSums {
@@ -79,9 +98,10 @@ public:
   }
 
   void clear();
-  /// rows [first, first + count) += left right, both packed.
+  /// rows [first, first + count) += left right, both packed; the left operand
+  /// is a block of scores.
   void add(const float *left, const float *right, int64_t first, int64_t count,
-           int64_t depth);
+           int64_t depth, SeenScores seen);
   void multiplyRow(int64_t row, float factor);
   /// Copies a row, of a multiple of 16 columns.
   void getRow(int64_t row, float *to) const;
@@ -138,6 +158,10 @@ protected:
   /// Columns from `column` on that a row sees; the next row sees one more.
   int64_t getVisibleInBlock(int64_t row, int64_t column) const {
     return desc.causal ? row + 1 - column : desc.columns;
+  }
+  /// How many of the columns [column, column + numColumns) a row sees.
+  int64_t countVisible(int64_t row, int64_t column, int64_t numColumns) const {
+    return std::clamp<int64_t>(getVisible(row) - column, 0, numColumns);
   }
 
   /// Makes scores of `count` products of a row, of which `visible` are seen,

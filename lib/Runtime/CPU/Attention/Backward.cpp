@@ -153,9 +153,8 @@ float AttentionBackward::takePowers(int64_t row, int64_t i, int64_t column,
                                     int64_t numColumns, const HeadView &mask,
                                     const Memory &memory, float *slopes) const {
   float *powers = memory.powers + i * kColumnBlock;
-  int64_t count = roundUp(numColumns, kRowVector);
-  int64_t visible =
-      std::clamp<int64_t>(getVisible(row + i) - column, 0, numColumns);
+  int64_t visible = countVisible(row + i, column, numColumns);
+  int64_t count = roundUp(visible, kRowVector);
   if (desc.masked)
     mask.readMask(row + i, column, numColumns, memory.mask);
   makeScores(powers, visible, count, desc.masked ? memory.mask : nullptr,
@@ -204,14 +203,16 @@ void AttentionBackward::addBlock(int64_t row, int64_t numRows, int64_t column,
                                  const HeadView &mask, const HeadView &gradMask,
                                  const Memory &memory, Sums &sums) const {
   int64_t numColumns = std::min(kColumnBlock, desc.columns - column);
+  const int64_t visible = getVisibleInBlock(row, column);
   multiplyBlock(kernels, memory.queryRows, memory.keyRows + column * desc.width,
-                desc.width, numRows, numColumns, getVisibleInBlock(row, column),
-                memory.powers, kColumnBlock);
+                desc.width, numRows, numColumns, visible, memory.powers,
+                kColumnBlock);
   multiplyBlock(kernels, memory.gradRows,
                 memory.valueRows + column * desc.value_width, desc.value_width,
-                numRows, numColumns, desc.columns, memory.scores, kColumnBlock);
-  int64_t count = roundUp(numColumns, kRowVector);
+                numRows, numColumns, visible, memory.scores, kColumnBlock);
   for (int64_t i = 0; i < numRows; ++i) {
+    int64_t count =
+        roundUp(countVisible(row + i, column, numColumns), kRowVector);
     float *powers = memory.powers + i * kColumnBlock;
     float *scores = memory.scores + i * kColumnBlock;
     takePowers(row, i, column, numColumns, mask, memory,
@@ -220,6 +221,8 @@ void AttentionBackward::addBlock(int64_t row, int64_t numRows, int64_t column,
       kernels.multiplyRow(powers, count, memory.factors[i]);
     kernels.gradientsOfScores(powers, scores, count, memory.along[i],
                               desc.mask_gradient ? 1.0f : desc.scale);
+    for (float *block : {powers, scores})
+      std::fill(block + count, block + std::max(count, numColumns), 0.0f);
     if (desc.mask_gradient) {
       gradMask.add(row + i, column, numColumns, scores);
       kernels.multiplyRow(scores, count, desc.scale);
@@ -232,17 +235,18 @@ void AttentionBackward::addBlock(int64_t row, int64_t numRows, int64_t column,
                  kernels.rows, memory.packed);
   };
   packTransposed(memory.powers);
+  const SeenScores seen = {visible, /*isTransposed=*/true};
   sums.value.add(memory.packed, memory.gradElements, column, numColumns,
-                 numRows);
+                 numRows, seen);
   packTransposed(memory.scores);
-  sums.key.add(memory.packed, memory.queryElements, column, numColumns,
-               numRows);
+  sums.key.add(memory.packed, memory.queryElements, column, numColumns, numRows,
+               seen);
   kernels.pack({memory.scores, RG_F32, numRows, kColumnBlock, numColumns, 1},
                kernels.rows, memory.packed);
   sums.query.add(memory.packed,
                  memory.keyElements +
                      column * roundUp(desc.width, kernels.columns),
-                 0, numRows, numColumns);
+                 0, numRows, numColumns, {visible});
 }
 
 bool AttentionBackward::isHidden(int64_t row, int64_t numRows, int64_t column,

@@ -113,15 +113,20 @@ void TiledSums::clear() {
 }
 
 void TiledSums::add(const float *left, const float *right, int64_t first,
-                    int64_t count, int64_t depth) {
-  depth = kernels.getNumbers(depth);
+                    int64_t count, int64_t depth, SeenScores seen) {
+  const int64_t numbers = kernels.getNumbers(depth);
   for (int64_t j = 0; j < columns; j += kernels.columns)
     for (int64_t i = 0; i < count; i += kernels.rows) {
+      int64_t numRows = std::min(kernels.rows, count - i);
+      int64_t begin = seen.getBegin(i) / kernels.positions;
+      int64_t end = kernels.getNumbers(seen.getEnd(i, numRows, depth));
+      if (begin >= end)
+        continue;
       float *tile = data + j * rows + (first + i) * kernels.columns;
-      kernels.multiply(left + i * depth, right + j * depth, depth,
-                       std::min(kernels.rows, count - i),
-                       std::min(kernels.columns, columns - j), tile, tile,
-                       kernels.columns);
+      kernels.multiply(
+          left + i * numbers + begin * kernels.rows,
+          right + j * numbers + begin * kernels.columns, end - begin, numRows,
+          std::min(kernels.columns, columns - j), tile, tile, kernels.columns);
     }
 }
 

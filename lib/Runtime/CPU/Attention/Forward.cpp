@@ -95,11 +95,10 @@ void AttentionForward::addBlock(int64_t row, int64_t numRows, int64_t column,
   multiplyBlock(kernels, memory.query, memory.key, desc.width, numRows,
                 numColumns, getVisibleInBlock(row, column), memory.scores,
                 kColumnBlock);
-  int64_t count = roundUp(numColumns, vector);
   for (int64_t i = 0; i < numRows; ++i) {
     float *scores = memory.scores + i * kColumnBlock;
-    int64_t visible =
-        std::clamp<int64_t>(getVisible(row + i) - column, 0, numColumns);
+    int64_t visible = countVisible(row + i, column, numColumns);
+    int64_t count = roundUp(visible, vector);
     if (desc.masked)
       mask.readMask(row + i, column, numColumns, memory.mask);
     float max =
@@ -109,6 +108,7 @@ void AttentionForward::addBlock(int64_t row, int64_t numRows, int64_t column,
     // With nothing to see, -inf - -inf must not occur.
     bool isMasked = max == -std::numeric_limits<float>::infinity();
     float sum = kernels.exponentials(scores, count, isMasked ? 0.0f : max);
+    std::fill(scores + count, scores + std::max(count, numColumns), 0.0f);
     if (max != memory.max[i] && memory.sum[i] != 0) {
       float factor[vector] = {memory.max[i]};
       kernels.exponentials(factor, vector, max);
@@ -120,7 +120,8 @@ void AttentionForward::addBlock(int64_t row, int64_t numRows, int64_t column,
   }
   kernels.pack({memory.scores, RG_F32, numRows, kColumnBlock, numColumns, 1},
                kernels.rows, memory.powers);
-  sums.add(memory.powers, memory.value, 0, numRows, numColumns);
+  sums.add(memory.powers, memory.value, 0, numRows, numColumns,
+           {getVisibleInBlock(row, column)});
 }
 
 /// Adds all blocks that the rows see, but for hidden ones if it `leavesOut`

@@ -223,6 +223,22 @@ inline int64_t clampBlock(int64_t i, int64_t width) {
   return i + kPart <= width ? i : width - kPart;
 }
 
+/// The least width of a panel that is not packed element by element.
+constexpr int64_t kLeastWidth = 4;
+
+/// Copies fewer than 8 numbers.
+inline void copyShort(const float *from, int64_t count, float *to) {
+  if (count < kLeastWidth) {
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = from[i];
+    return;
+  }
+  constexpr int64_t bytes = kLeastWidth * sizeof(float);
+  int64_t rest = count - kLeastWidth;
+  __builtin_memcpy(to, from, bytes);
+  __builtin_memcpy(to + rest, from + rest, bytes);
+}
+
 /// Packs full panels whose rows lie beside each other. What is contiguous in
 /// memory is read in one go.
 template <typename Lanes>
@@ -240,9 +256,10 @@ void packRows(const float *source, int64_t depthStep, int64_t depth,
       int64_t i = 0;
       for (; i + kLanes <= width; i += kLanes)
         Lanes::load(from + i).store(to + i);
-      if (width < kPart)
-        for (; i < width; ++i)
-          to[i] = from[i];
+      if (width < kPart) {
+        copyShort(from, width, to);
+        continue;
+      }
       for (; i < width; i += kPart)
         Lanes::copyPart(from + clampBlock(i, width), to + clampBlock(i, width));
     }
@@ -253,8 +270,16 @@ void packRows(const float *source, int64_t depthStep, int64_t depth,
 template <typename Lanes>
 void packColumns(const float *source, int64_t step, int64_t depth,
                  int64_t width, float *panel) {
-  if (width < kPart || depth < kPart)
+  if (width < kLeastWidth || depth < kPart)
     return packElements(source, step, 1, width, 0, depth, width, panel);
+  if (width < kPart) {
+    for (int64_t l = 0; l < depth; l += kPart) {
+      int64_t column = clampBlock(l, depth);
+      Lanes::transposeShort(source + column, step, width,
+                            panel + column * width);
+    }
+    return;
+  }
   for (int64_t l = 0; l < depth; l += kPart)
     for (int64_t i = 0; i < width; i += kPart) {
       int64_t row = clampBlock(i, width), column = clampBlock(l, depth);

@@ -102,6 +102,12 @@ struct Lanes {
       for (int64_t l = 0; l < 8; ++l)
         to[l * toStride + i] = from[i * stride + l];
   }
+  static void transposeShort(const float *from, int64_t stride, int64_t width,
+                             float *to) {
+    for (int64_t i = 0; i < width; ++i)
+      for (int64_t l = 0; l < 8; ++l)
+        to[l * width + i] = from[i * stride + l];
+  }
 };
 } // namespace
 

@@ -81,6 +81,10 @@ struct Lanes {
                         int64_t toStride) {
     transpose8x8(from, stride, to, toStride);
   }
+  static void transposeShort(const float *from, int64_t stride, int64_t width,
+                             float *to) {
+    ::transposeShort(from, stride, width, to);
+  }
 };
 } // namespace
 } // namespace regather::runtime

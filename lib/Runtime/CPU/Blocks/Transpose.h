@@ -49,6 +49,26 @@ inline void transpose8x8(const float *from, int64_t stride, float *to,
     _mm256_storeu_ps(to + i * toStride, columns[i]);
 }
 
+/// to[l * width + i] = from[i * stride + l] for i < width and l < 8, where
+/// 4 <= width < 8.
+inline void transposeShort(const float *from, int64_t stride, int64_t width,
+                           float *to) {
+  __m256 rows[8], columns[8];
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i)
+    rows[i] =
+        i < width ? _mm256_loadu_ps(from + i * stride) : _mm256_setzero_ps();
+  transpose8x8(rows, columns);
+  // Each overwrites what the one before has written too much.
+#pragma GCC unroll 7
+  for (int i = 0; i < 7; ++i)
+    _mm256_storeu_ps(to + i * width, columns[i]);
+  float last[8];
+  _mm256_storeu_ps(last, columns[7]);
+  for (int64_t i = 0; i < width; ++i)
+    to[7 * width + i] = last[i];
+}
+
 } // namespace
 
 #endif // REGATHER_LIB_RUNTIME_CPU_BLOCKS_TRANSPOSE_H

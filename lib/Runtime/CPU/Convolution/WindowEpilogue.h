@@ -32,6 +32,9 @@ public:
   float *getTarget(int64_t row, int64_t column, int64_t numColumns) const;
   int64_t getTargetStride() const { return rowStride; }
 
+  /// Elements are where windows are, mostly behind each other.
+  void prefetch(int64_t, int64_t, int64_t, int64_t) const {}
+
   /// Writes the elements from (row, column) on; `sums` is a scratch matrix of
   /// them, which is overwritten.
   void apply(float *sums, int64_t stride, int64_t row, int64_t numRows,

@@ -50,6 +50,29 @@ float *GemmEpilogue::getTarget(int64_t row, int64_t column,
 }
 
 /// Adds a row of an addend.
+/// Of a matrix whose rows are contiguous.
+template <bool isWritten>
+static void prefetchRows(const GemmOperand &matrix, int64_t row,
+                         int64_t numRows, int64_t column, int64_t numColumns) {
+  constexpr int64_t line = 64;
+  if (!matrix.data || matrix.strides[1] != 1)
+    return;
+  int64_t bytes = numColumns * matrix.elementBytes;
+  for (int64_t i = 0; i < numRows; ++i) {
+    const char *from = static_cast<const char *>(matrix.at(row + i, column));
+    for (int64_t begin = 0; begin < bytes; begin += line)
+      __builtin_prefetch(from + begin, isWritten);
+  }
+}
+
+void GemmEpilogue::prefetch(int64_t row, int64_t numRows, int64_t column,
+                            int64_t numColumns) const {
+  prefetchRows</*isWritten=*/true>(result, row, numRows, column, numColumns);
+  for (int32_t d = 0; d < numAddends; ++d)
+    prefetchRows</*isWritten=*/false>(addends[d], row, numRows, column,
+                                      numColumns);
+}
+
 template <typename Element>
 static void addRow(float *sums, const void *addend, int64_t stride,
                    int64_t count) {
@@ -80,15 +103,21 @@ void GemmEpilogue::apply(float *sums, int64_t stride, int64_t row,
       for (int64_t j = 0; j < numColumns; ++j)
         values[j] *= alpha;
     for (int32_t d = 0; d < numAddends; ++d) {
-      if (addends[d].dtype == RG_BF16 && addends[d].strides[1] == 1) {
-        kernels.addNarrow(
-            static_cast<const uint16_t *>(addends[d].at(row + i, column)),
-            numColumns, values);
+      const void *addend = addends[d].at(row + i, column);
+      bool isContiguous = addends[d].strides[1] == 1;
+      if (addends[d].dtype == RG_F32 && isContiguous) {
+        kernels.addNumbers(values, static_cast<const float *>(addend),
+                           numColumns, values);
+        continue;
+      }
+      if (addends[d].dtype == RG_BF16 && isContiguous) {
+        kernels.addNarrow(static_cast<const uint16_t *>(addend), numColumns,
+                          values);
         continue;
       }
       useRoutineFloat(addends[d].dtype, [&](auto element) {
-        addRow<decltype(element)>(values, addends[d].at(row + i, column),
-                                  addends[d].strides[1], numColumns);
+        addRow<decltype(element)>(values, addend, addends[d].strides[1],
+                                  numColumns);
       });
     }
     // NaN stays NaN, and the result has no negative zero.

@@ -41,6 +41,11 @@ public:
   float *getTarget(int64_t row, int64_t column, int64_t numColumns) const;
   int64_t getTargetStride() const { return result.strides[0]; }
 
+  /// Asks for the lines of memory that `apply`, or who writes to the target,
+  /// will touch: rows lie apart, so that no hardware sees what comes next.
+  void prefetch(int64_t row, int64_t numRows, int64_t column,
+                int64_t numColumns) const;
+
   /// Writes the elements from (row, column) on; `sums` is a scratch matrix of
   /// them, which is overwritten.
   void apply(float *sums, int64_t stride, int64_t row, int64_t numRows,

@@ -76,6 +76,11 @@ public:
   int64_t getTargetStride() const {
     return isLast ? last.getTargetStride() : sums.blockColumns;
   }
+  void prefetch(int64_t row, int64_t numRows, int64_t column,
+                int64_t numColumns) const {
+    if (isLast)
+      last.prefetch(row, numRows, column, numColumns);
+  }
   void apply(float *block, int64_t stride, int64_t row, int64_t numRows,
              int64_t column, int64_t numColumns) const;
 

@@ -66,6 +66,8 @@ public:
   ///     are written to, `getTargetStride()` apart, in whole vectors; or null
   ///     if `apply(sums, stride, row, numRows, column, numColumns)` writes
   ///     them.
+  ///   epilogue.prefetch(row, numRows, column, numColumns): called before the
+  ///     sums are computed.
   /// Rows and columns are those of the result.
   template <typename PackLeft, typename PackRight, typename Epilogue>
   void run(const GemmTile &tile, PackLeft packLeft, PackRight packRight,
@@ -94,6 +96,9 @@ public:
         for (int64_t i = 0; i < tile.numRows; i += kernels.rows) {
           int64_t numRows = std::min(kernels.rows, tile.numRows - i);
           int64_t numColumns = std::min(kernels.columns, tile.numColumns - j);
+          if (isLast)
+            epilogue.prefetch(tile.row + i, numRows, tile.column + j,
+                              numColumns);
           float *direct = isLast
                               ? epilogue.getTarget(tile.row + i,
                                                    tile.column + j, numColumns)

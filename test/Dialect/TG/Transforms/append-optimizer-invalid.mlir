@@ -30,8 +30,8 @@
 // BETA: error: option 'betas' must be at least 0 and less than 1, got 1.0
 // MAX_NORM: error: option 'max-norm' must be a finite number of at least 0, got -1.0
 // DECAY: error: option 'weight-decay' must be a finite number of at least 0, got -2.0
-// MOMENTUM: error: option 'momentum' belongs to optimizer sgd, but the optimizer is adamw
-// SGD_BETAS: error: option 'betas' belongs to optimizer adamw, but the optimizer is sgd
+// MOMENTUM: error: option 'momentum' belongs to optimizer sgd, rmsprop, but the optimizer is adamw
+// SGD_BETAS: error: option 'betas' belongs to optimizer adamw, adam, adamax, radam, but the optimizer is sgd
 // STATES: error: option 'state-dtype' has no effect without momentum: there are no states
 // DAMPENING: error: option 'dampening' has no effect without momentum
 // NESTEROV: error: option 'nesterov' needs momentum and no dampening, got momentum 9.000000e-01 and dampening 5.000000e-01

@@ -4,6 +4,7 @@
 // RUN: regather-opt %s -split-input-file --tg-append-optimizer='optimizer=sgd momentum=0.9 dampening=0.5' -verify-diagnostics | FileCheck %s --check-prefix=DAMPENED
 // RUN: regather-opt %s -split-input-file --tg-append-optimizer='max-norm=1.0' -verify-diagnostics | FileCheck %s --check-prefix=CLIP
 // RUN: regather-opt %s -split-input-file --tg-append-optimizer='eps=0' -verify-diagnostics | FileCheck %s --check-prefix=NO-EPS
+// RUN: regather-opt %s -split-input-file --tg-append-optimizer='optimizer=adamax' -verify-diagnostics | FileCheck %s --check-prefix=NO-EPS
 
 // The parameter is f32, so that nothing is converted.
 // CHECK-LABEL: func.func @step(
@@ -131,7 +132,7 @@ func.func @types(
 // CLIP: linalg.generic {{.*}} ins(%[[ALL]] : tensor<f64>) outs(%{{.*}} : tensor<f32>)
 // CLIP: return
 
-// Without eps, padding would become 0 / 0. It stays zero, in the parameter and in
+// Without eps, padding would become 0 / 0, and the norm of Adamax is never zero. It stays zero, in the parameter and in
 // its states; parts without padding are left alone.
 // NO-EPS-LABEL: func.func @sharded(
 // NO-EPS: %[[RANK:.*]] = tg.axis_index on @mesh [dp]

@@ -16,7 +16,16 @@
 namespace regather::tg {
 
 /// What tg-append-optimizer appends.
-enum class OptimizerKind { AdamW, SGD };
+enum class OptimizerKind {
+  AdamW,
+  Adam,
+  SGD,
+  Adagrad,
+  RMSprop,
+  Adamax,
+  Adadelta,
+  RAdam
+};
 
 /// In what type tg-append-optimizer keeps optimizer states.
 enum class StateType { Update, F32, BF16 };

@@ -21,18 +21,18 @@ def AppendOptimizerPass : Pass<"tg-append-optimizer", "::mlir::ModuleOp"> {
     Turns a step that returns gradients into one that trains: each parameter
     with a `gradient of N` and no `update of N` gets one `linalg.generic` in
     phase optimizer that computes its new value and its new states. The
-    arithmetic is that of `torch.optim.AdamW` and `torch.optim.SGD`, in f32 (f64
-    for f64) with one rounding at the end. What does not depend on the element
-    is computed once a step, in f64.
+    arithmetic is that of the optimizer of the same name in `torch.optim`, in f32
+    (f64 for f64) with one rounding at the end. What does not depend on the
+    element is computed once a step, in f64.
 
     Precondition: a gradient has the type of its parameter, and lies as it does
     (whole, or in shards). The step has one block, nothing calls it, and it is
     not partitioned. A flat
     parameter (`tg.members`) gets one update; its members belong to one group.
 
-    Postcondition: new arguments hold the optimizer states (`NAME.exp_avg` and
-    `NAME.exp_avg_sq`, or `NAME.momentum_buffer`), which lie as the parameter
-    does and are zero before the first step (the members of a flat state are
+    Postcondition: new arguments hold the optimizer states, called as PyTorch
+    does (`NAME.exp_avg` and `NAME.exp_avg_sq` with AdamW), which lie as the
+    parameter does and are zero before the first step (the members of a flat state are
     called after those of its parameter), the `learning_rate`, and the `step`
     where the update depends on it. New results are the `update of N` of
     parameters and states. Gradients are dropped from the results unless
@@ -54,7 +54,7 @@ def AppendOptimizerPass : Pass<"tg-append-optimizer", "::mlir::ModuleOp"> {
 
     A pattern is a name of the parameter (`tg.name` or one of `tg.aliases`) with
     wildcards (`*`, `?`, `[a-z]`); the first group that matches counts. Settings
-    are `weight-decay`, `learning-rate-scale` and, for AdamW, `eps`. A group
+    are `weight-decay`, `learning-rate-scale` and, but for SGD, `eps`. A group
     that is not the first to match any parameter is an error.
 
     With `gradient-sums`, a step takes over what earlier batches left: new
@@ -75,21 +75,44 @@ def AppendOptimizerPass : Pass<"tg-append-optimizer", "::mlir::ModuleOp"> {
            /*default=*/"OptimizerKind::AdamW", "Rule of the updates",
            [{::llvm::cl::values(
              clEnumValN(OptimizerKind::AdamW, "adamw", "AdamW (default)"),
+             clEnumValN(OptimizerKind::Adam, "adam",
+                        "Adam, whose decay is part of the gradient"),
              clEnumValN(OptimizerKind::SGD, "sgd",
-                        "Gradient descent, with or without momentum"))}]>,
+                        "Gradient descent, with or without momentum"),
+             clEnumValN(OptimizerKind::Adagrad, "adagrad", "Adagrad"),
+             clEnumValN(OptimizerKind::RMSprop, "rmsprop", "RMSprop"),
+             clEnumValN(OptimizerKind::Adamax, "adamax", "Adamax"),
+             clEnumValN(OptimizerKind::Adadelta, "adadelta", "Adadelta"),
+             clEnumValN(OptimizerKind::RAdam, "radam", "RAdam"))}]>,
     ListOption<"betas", "betas", "double",
-               "AdamW: weights of the old averages of the gradient and its "
-               "square (default 0.9,0.999)">,
-    Option<"eps", "eps", "double", /*default=*/"1e-8",
-           "AdamW: added to the denominator">,
+               "Adam and what follows it: weights of the old averages of the "
+               "gradient and its square (default 0.9,0.999)">,
+    Option<"eps", "eps", "double", /*default=*/"-1",
+           "Added to a denominator; -1 stands for 1e-8, 1e-10 with Adagrad and "
+           "1e-6 with Adadelta">,
     Option<"weightDecay", "weight-decay", "double", /*default=*/"-1",
-           "Weight decay; -1 stands for 0.01 with AdamW and 0 with SGD">,
+           "Weight decay; -1 stands for 0.01 with AdamW and 0 with others">,
+    Option<"isDecoupled", "decoupled-weight-decay", "bool",
+           /*default=*/"false", "RAdam: decay as AdamW has it">,
+    Option<"amsgrad", "amsgrad", "bool", /*default=*/"false",
+           "Adam and AdamW: divide by the largest average of squares so far">,
+    Option<"maximize", "maximize", "bool", /*default=*/"false",
+           "Climb instead of descending">,
     Option<"momentum", "momentum", "double", /*default=*/"0",
-           "SGD: weight of the old momentum buffer; 0 for no buffer">,
+           "SGD and RMSprop: weight of the old momentum buffer; 0 for no "
+           "buffer">,
     Option<"dampening", "dampening", "double", /*default=*/"0",
            "SGD: one minus the weight of the gradient in the buffer">,
     Option<"nesterov", "nesterov", "bool", /*default=*/"false",
            "SGD: look one step ahead">,
+    Option<"alpha", "alpha", "double", /*default=*/"-1",
+           "RMSprop: weight of the old average of squares; -1 stands for 0.99">,
+    Option<"centered", "centered", "bool", /*default=*/"false",
+           "RMSprop: divide by the root of the variance">,
+    Option<"rho", "rho", "double", /*default=*/"-1",
+           "Adadelta: weight of old averages; -1 stands for 0.9">,
+    Option<"learningRateDecay", "lr-decay", "double", /*default=*/"0",
+           "Adagrad: what the learning rate loses by a step">,
     Option<"maxNorm", "max-norm", "double", /*default=*/"0",
            "Clip gradients so that their common norm is at most this; 0 for "
            "no clipping">,

@@ -8,20 +8,14 @@
 
 #include "OptimizerRules.h"
 
+#include "UpdateFormulas.h"
+
 #include "regather/Dialect/TG/Transforms/OptimizerGroups.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace regather::tg;
-
-SmallVector<StringRef, 2> UpdateRule::getStateNames() const {
-  if (kind == OptimizerKind::AdamW)
-    return {"exp_avg", "exp_avg_sq"};
-  if (momentum != 0)
-    return {"momentum_buffer"};
-  return {};
-}
 
 //===----------------------------------------------------------------------===//
 // Options
@@ -37,38 +31,81 @@ static LogicalResult verifyNonNegative(StringRef name, double value,
                      << value;
 }
 
-static LogicalResult readAdamW(const AppendOptimizerPassOptions &options,
-                               UpdateRule &rule, EmitErrorFn emitError) {
-  for (auto [name, isGiven] : {std::pair("momentum", options.momentum != 0),
-                               std::pair("dampening", options.dampening != 0),
-                               std::pair("nesterov", options.nesterov)})
-    if (isGiven)
-      return emitError() << "option '" << name
-                         << "' belongs to optimizer sgd, but the optimizer is "
-                            "adamw";
-  if (!options.betas.empty()) {
-    if (options.betas.size() != 2)
-      return emitError() << "option 'betas' must be two numbers, got "
-                         << options.betas.size();
-    rule.beta1 = options.betas[0];
-    rule.beta2 = options.betas[1];
+namespace {
+/// An option that not all optimizers have.
+struct OwnOption {
+  StringRef name;
+  bool isGiven;
+  ArrayRef<OptimizerKind> kinds;
+};
+} // namespace
+
+using Kind = OptimizerKind;
+static constexpr Kind kWithBetas[] = {Kind::AdamW, Kind::Adam, Kind::Adamax,
+                                      Kind::RAdam};
+static constexpr Kind kWithEpsilon[] = {
+    Kind::AdamW,  Kind::Adam,     Kind::Adagrad, Kind::RMSprop,
+    Kind::Adamax, Kind::Adadelta, Kind::RAdam};
+static constexpr Kind kWithAmsgrad[] = {Kind::AdamW, Kind::Adam};
+static constexpr Kind kWithMomentum[] = {Kind::SGD, Kind::RMSprop};
+static constexpr Kind kSgd[] = {Kind::SGD};
+static constexpr Kind kAdagrad[] = {Kind::Adagrad};
+static constexpr Kind kRmsprop[] = {Kind::RMSprop};
+static constexpr Kind kAdadelta[] = {Kind::Adadelta};
+static constexpr Kind kRAdam[] = {Kind::RAdam};
+
+static LogicalResult verifyOwnOptions(const AppendOptimizerPassOptions &options,
+                                      EmitErrorFn emitError) {
+  const OwnOption all[] = {
+      {"betas", !options.betas.empty(), kWithBetas},
+      {"eps", options.eps != -1, kWithEpsilon},
+      {"amsgrad", options.amsgrad, kWithAmsgrad},
+      {"momentum", options.momentum != 0, kWithMomentum},
+      {"dampening", options.dampening != 0, kSgd},
+      {"nesterov", options.nesterov, kSgd},
+      {"alpha", options.alpha != -1, kRmsprop},
+      {"centered", options.centered, kRmsprop},
+      {"rho", options.rho != -1, kAdadelta},
+      {"lr-decay", options.learningRateDecay != 0, kAdagrad},
+      {"decoupled-weight-decay", options.isDecoupled, kRAdam},
+  };
+  for (const OwnOption &option : all) {
+    if (!option.isGiven || llvm::is_contained(option.kinds, options.optimizer))
+      continue;
+    InFlightDiagnostic diag = emitError();
+    diag << "option '" << option.name << "' belongs to optimizer ";
+    llvm::interleaveComma(option.kinds, diag,
+                          [&](Kind kind) { diag << getName(kind); });
+    return diag << ", but the optimizer is " << getName(options.optimizer);
   }
-  for (double beta : {rule.beta1, rule.beta2})
-    if (!(beta >= 0 && beta < 1))
-      return emitError() << "option 'betas' must be at least 0 and less than "
-                            "1, got "
-                         << beta;
-  rule.epsilon = options.eps;
-  return verifyNonNegative("eps", rule.epsilon, emitError);
+  return success();
 }
 
-static LogicalResult readSgd(const AppendOptimizerPassOptions &options,
-                             UpdateRule &rule, EmitErrorFn emitError) {
-  if (!options.betas.empty() || options.eps != rule.epsilon)
-    return emitError() << "option '"
-                       << (options.betas.empty() ? "eps" : "betas")
-                       << "' belongs to optimizer adamw, but the optimizer is "
-                          "sgd";
+/// Sets `field` unless `given` is -1, and checks that it is in [0, 1).
+static LogicalResult readWeight(StringRef name, double given, double &field,
+                                EmitErrorFn emitError) {
+  if (given != -1)
+    field = given;
+  if (field >= 0 && field < 1)
+    return success();
+  return emitError() << "option '" << name
+                     << "' must be at least 0 and less than 1, got " << field;
+}
+
+static LogicalResult readBetas(const AppendOptimizerPassOptions &options,
+                               UpdateRule &rule, EmitErrorFn emitError) {
+  if (options.betas.empty())
+    return success();
+  if (options.betas.size() != 2)
+    return emitError() << "option 'betas' must be two numbers, got "
+                       << options.betas.size();
+  if (failed(readWeight("betas", options.betas[0], rule.beta1, emitError)))
+    return failure();
+  return readWeight("betas", options.betas[1], rule.beta2, emitError);
+}
+
+static LogicalResult readMomentum(const AppendOptimizerPassOptions &options,
+                                  UpdateRule &rule, EmitErrorFn emitError) {
   rule.momentum = options.momentum;
   rule.dampening = options.dampening;
   rule.nesterov = options.nesterov;
@@ -79,10 +116,6 @@ static LogicalResult readSgd(const AppendOptimizerPassOptions &options,
                        << rule.dampening;
   if (rule.dampening != 0 && rule.momentum == 0)
     return emitError() << "option 'dampening' has no effect without momentum";
-  if (options.stateDtype != StateType::Update && rule.momentum == 0)
-    return emitError()
-           << "option 'state-dtype' has no effect without momentum: "
-              "there are no states";
   if (rule.nesterov && (rule.momentum == 0 || rule.dampening != 0))
     return emitError()
            << "option 'nesterov' needs momentum and no dampening, got momentum "
@@ -90,23 +123,55 @@ static LogicalResult readSgd(const AppendOptimizerPassOptions &options,
   return success();
 }
 
+/// What torch.optim takes unless told otherwise.
+static UpdateRule getDefaults(OptimizerKind kind) {
+  UpdateRule rule;
+  rule.kind = kind;
+  rule.weightDecay = kind == Kind::AdamW ? 0.01 : 0;
+  rule.isDecoupled = kind == Kind::AdamW;
+  rule.smoothing = kind == Kind::Adadelta ? 0.9 : 0.99;
+  if (kind == Kind::Adagrad)
+    rule.epsilon = 1e-10;
+  else if (kind == Kind::Adadelta)
+    rule.epsilon = 1e-6;
+  else if (kind != Kind::SGD)
+    rule.epsilon = 1e-8;
+  return rule;
+}
+
 FailureOr<OptimizerRules>
 OptimizerRules::create(const AppendOptimizerPassOptions &options,
                        EmitErrorFn emitError) {
   OptimizerRules rules;
   UpdateRule &rule = rules.defaults;
-  rule.kind = options.optimizer;
-  bool isAdamW = rule.kind == OptimizerKind::AdamW;
-  // -1 stands for what torch.optim does unless told otherwise.
-  rule.weightDecay = options.weightDecay;
-  if (rule.weightDecay == -1)
-    rule.weightDecay = isAdamW ? 0.01 : 0;
+  if (failed(verifyOwnOptions(options, emitError)))
+    return failure();
+  rule = getDefaults(options.optimizer);
+  rule.isDecoupled |= options.isDecoupled;
+  rule.maximize = options.maximize;
+  rule.amsgrad = options.amsgrad;
+  rule.centered = options.centered;
+  rule.learningRateDecay = options.learningRateDecay;
+  if (options.weightDecay != -1)
+    rule.weightDecay = options.weightDecay;
+  if (options.eps != -1)
+    rule.epsilon = options.eps;
   if (failed(verifyNonNegative("weight-decay", rule.weightDecay, emitError)) ||
       failed(verifyNonNegative("max-norm", options.maxNorm, emitError)) ||
-      failed(isAdamW ? readAdamW(options, rule, emitError)
-                     : readSgd(options, rule, emitError)) ||
+      failed(verifyNonNegative("eps", rule.epsilon, emitError)) ||
+      failed(
+          verifyNonNegative("lr-decay", rule.learningRateDecay, emitError)) ||
+      failed(readBetas(options, rule, emitError)) ||
+      failed(readMomentum(options, rule, emitError)) ||
+      failed(readWeight("alpha", options.alpha, rule.smoothing, emitError)) ||
+      failed(readWeight("rho", options.rho, rule.smoothing, emitError)) ||
       failed(rules.readGroups(options.groups, emitError)))
     return failure();
+  if (options.stateDtype != StateType::Update &&
+      getFormula(rule.kind).getStateNames(rule).empty())
+    return emitError()
+           << "option 'state-dtype' has no effect without momentum: "
+              "there are no states";
   return rules;
 }
 
@@ -118,18 +183,19 @@ OptimizerRules::create(const AppendOptimizerPassOptions &options,
 static LogicalResult readSetting(StringRef pattern, StringRef text,
                                  UpdateRule &rule, EmitErrorFn emitError) {
   auto [name, number] = text.split('=');
+  bool hasEpsilon = llvm::is_contained(kWithEpsilon, rule.kind);
   double *field = nullptr;
   if (name == "learning-rate-scale")
     field = &rule.learningRateScale;
   else if (name == "weight-decay")
     field = &rule.weightDecay;
-  else if (name == "eps" && rule.kind == OptimizerKind::AdamW)
+  else if (name == "eps" && hasEpsilon)
     field = &rule.epsilon;
   if (!field) {
     InFlightDiagnostic diag = emitError();
     diag << "group \"" << pattern
          << "\" expects learning-rate-scale or weight-decay";
-    if (rule.kind == OptimizerKind::AdamW)
+    if (hasEpsilon)
       diag << ", or eps";
     return diag << ", got \"" << name << '"';
   }

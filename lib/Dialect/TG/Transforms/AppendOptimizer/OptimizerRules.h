@@ -14,7 +14,7 @@
 #ifndef REGATHER_LIB_DIALECT_TG_TRANSFORMS_OPTIMIZERRULES_H
 #define REGATHER_LIB_DIALECT_TG_TRANSFORMS_OPTIMIZERRULES_H
 
-#include "regather/Dialect/TG/Transforms/Passes.h"
+#include "UpdateRule.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/GlobPattern.h"
@@ -22,30 +22,6 @@
 namespace regather::tg {
 
 using EmitErrorFn = llvm::function_ref<mlir::InFlightDiagnostic()>;
-
-/// How one parameter is updated. Fields of the other optimizer are not read.
-struct UpdateRule {
-  OptimizerKind kind = OptimizerKind::AdamW;
-  double learningRateScale = 1;
-  double weightDecay = 0;
-  // AdamW.
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  // SGD.
-  double momentum = 0;
-  double dampening = 0;
-  bool nesterov = false;
-
-  /// True if dampening has an effect: without momentum nothing is dampened.
-  bool isDampened() const { return momentum != 0 && dampening != 0; }
-  /// True if the update depends on the number of the step.
-  bool needsStep() const {
-    return kind == OptimizerKind::AdamW || isDampened();
-  }
-  /// What is kept from step to step, as torch.optim names it.
-  llvm::SmallVector<llvm::StringRef, 2> getStateNames() const;
-};
 
 /// Parameters whose name matches a pattern, and their rule.
 struct ParameterGroup {

@@ -9,7 +9,8 @@
 #ifndef REGATHER_LIB_DIALECT_TG_TRANSFORMS_OPTIMIZERUPDATE_H
 #define REGATHER_LIB_DIALECT_TG_TRANSFORMS_OPTIMIZERUPDATE_H
 
-#include "OptimizerRules.h"
+#include "FloatMath.h"
+#include "UpdateRule.h"
 #include "ValidSizes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -20,14 +21,6 @@ namespace regather::tg {
 /// The type in which a parameter of floating-point type `element` is updated:
 /// f32, and f64 for f64.
 mlir::Type getUpdateType(mlir::Type element);
-
-/// Rounds or extends a floating-point number to `type`.
-mlir::Value convertFloat(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
-                         mlir::Type type);
-
-/// A constant of floating-point type `type`.
-mlir::Value makeFloat(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
-                      double number);
 
 /// Marks `op` as a part of the optimizer, and of `module` unless it is null.
 void markOptimizer(mlir::Operation *op, mlir::StringAttr module = nullptr);
@@ -43,9 +36,6 @@ buildStepScalars(mlir::ImplicitLocOpBuilder &b, const UpdateRule &rule,
 /// i1 of rank 0. Either may be null, but not both.
 mlir::linalg::GenericOp buildIsWanted(mlir::ImplicitLocOpBuilder &b,
                                       mlir::Value loss, mlir::Value overflow);
-
-/// True if the rule makes no zeros of zeros, but 0 / 0.
-bool dividesZeros(const UpdateRule &rule);
 
 /// What one update reads.
 struct UpdateOperands {
