@@ -58,8 +58,9 @@ def step(name: str, batch: int = 1, sequence: int = 1024,
                  else "n_layer": layers}
     config = getattr(transformers, config_name)(**sizes, use_cache=False)
     config._attn_implementation = "sdpa"
-    # Experts, if there are any, in one product: the library's own grouped form.
-    config._experts_implementation = "grouped_mm"
+    if hasattr(config, "num_experts_per_tok"):
+        # All experts in one product, by the library's own grouped form.
+        config._experts_implementation = "grouped_mm"
     with torch.device("meta"):
         model = getattr(transformers, model_name)(config)
         tokens = torch.zeros(batch, sequence, dtype=torch.int64)

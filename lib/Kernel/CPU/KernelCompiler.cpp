@@ -108,27 +108,33 @@ namespace {
 class KernelEntry {
 public:
   /// Adds the function; all others become private. `streamed` are the numbers
-  /// of the buffers that are to be written around the caches.
+  /// of the buffers that are to be written around the caches, unless one of
+  /// them is among the first `numArguments`, which are read: its lines are in
+  /// the caches then, and a line of which one half is written around them must
+  /// be written to memory before the other half can be read.
   KernelEntry(llvm::Module &module, llvm::StringRef name,
-              const kernel::ScratchLayout &scratch,
+              const kernel::ScratchLayout &scratch, unsigned numArguments,
               ArrayRef<unsigned> streamed);
 
 private:
   void setAttributes();
   void build(llvm::Function *entry);
+  llvm::Value *buildMayStream(llvm::IRBuilder<> &builder,
+                              ArrayRef<llvm::Value *> buffers) const;
 
   llvm::Function *kernel;
   llvm::Function *streaming = nullptr;
   const kernel::ScratchLayout &scratch;
+  unsigned numArguments;
   ArrayRef<unsigned> streamed;
 };
 } // namespace
 
 KernelEntry::KernelEntry(llvm::Module &module, llvm::StringRef name,
                          const kernel::ScratchLayout &scratch,
-                         ArrayRef<unsigned> streamed)
+                         unsigned numArguments, ArrayRef<unsigned> streamed)
     : kernel(module.getFunction(kFunctionName)), scratch(scratch),
-      streamed(streamed) {
+      numArguments(numArguments), streamed(streamed) {
   setAttributes();
   llvm::LLVMContext &context = module.getContext();
   llvm::Type *pointer = llvm::PointerType::getUnqual(context);
@@ -162,6 +168,23 @@ void KernelEntry::setAttributes() {
             kernel->getContext(), llvm::Align(kernel::kScratchAlignment)));
 }
 
+/// Whether the buffers to be streamed are aligned, and nobody reads them.
+llvm::Value *
+KernelEntry::buildMayStream(llvm::IRBuilder<> &builder,
+                            ArrayRef<llvm::Value *> buffers) const {
+  llvm::Value *bits = builder.getInt64(0);
+  for (unsigned number : streamed)
+    bits = builder.CreateOr(
+        bits, builder.CreatePtrToInt(buffers[number], builder.getInt64Ty()));
+  bits = builder.CreateAnd(bits, kStreamAlignment - 1);
+  llvm::Value *may = builder.CreateIsNull(bits);
+  for (unsigned number : streamed)
+    for (llvm::Value *argument : buffers.take_front(numArguments))
+      may = builder.CreateAnd(may,
+                              builder.CreateICmpNE(buffers[number], argument));
+  return may;
+}
+
 void KernelEntry::build(llvm::Function *entry) {
   llvm::LLVMContext &context = entry->getContext();
   llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "", entry));
@@ -177,15 +200,10 @@ void KernelEntry::build(llvm::Function *entry) {
     arguments.push_back(builder.CreateConstGEP1_64(builder.getInt8Ty(),
                                                    entry->getArg(3), offset));
   if (streaming) {
-    llvm::Value *bits = builder.getInt64(0);
-    for (unsigned number : streamed)
-      bits =
-          builder.CreateOr(bits, builder.CreatePtrToInt(arguments[number],
-                                                        builder.getInt64Ty()));
-    bits = builder.CreateAnd(bits, kStreamAlignment - 1);
+    llvm::Value *mayStream = buildMayStream(builder, arguments);
     auto *aligned = llvm::BasicBlock::Create(context, "", entry);
     auto *other = llvm::BasicBlock::Create(context, "", entry);
-    builder.CreateCondBr(builder.CreateIsNull(bits), aligned, other);
+    builder.CreateCondBr(mayStream, aligned, other);
     builder.SetInsertPoint(aligned);
     builder.CreateRet(callStreaming(builder, *streaming, arguments));
     builder.SetInsertPoint(other);
@@ -239,6 +257,7 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
   kernel.setSymName(kFunctionName);
   SmallVector<unsigned> prefetched = getPrefetched(kernel);
   SmallVector<unsigned> streamed = getStreamed(kernel);
+  unsigned numArguments = kernel.getNumArguments();
   bool isLarge = hasBytes(kernel, kMinUnrolledBytes);
   if (failed(pipeline.run(*module)) || failed(verify(*module)))
     return llvm::createStringError(message);
@@ -261,7 +280,7 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
   ExecutionEngine::setupTargetTripleAndDataLayout(llvmModule.get(),
                                                   machine.get());
   markPrefetched(*llvmModule->getFunction(kFunctionName), prefetched);
-  KernelEntry(*llvmModule, name, scratch, streamed);
+  KernelEntry(*llvmModule, name, scratch, numArguments, streamed);
   optimizeModule(*llvmModule, *machine, isLarge);
   streamStores(*llvmModule);
   prefetchLoads(*llvmModule);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import torch
@@ -184,9 +184,11 @@ def has_effects(node: Node) -> bool:
     return len(schema(node.target).returns) == 0
 
 
-def erase_dead(graph: Graph) -> None:
+def erase_dead(graph: Graph, kept: Collection[Any] = ()) -> None:
+    """Removes what nothing needs, but calls of the operators ``kept``."""
     for node in reversed(list(graph.nodes)):
-        if node.op in ("placeholder", "output") or node.users:
+        if (node.op in ("placeholder", "output") or node.users
+                or node.target in kept):
             continue
         # What marks a region for the profiler computes nothing.
         is_mark = getattr(node.target, "namespace", None) == "profiler"

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
 from torch.fx import GraphModule, Node
 
 from regather.fx.attention_chains import fuse_attention
@@ -15,7 +16,7 @@ from regather.torch.partitioner import Partitioner
 from regather.torch.private import (TracingContext, aot_autograd,
                                     list_backends, make_boxed_func, mark_boxed,
                                     register_backend)
-from regather.torch.program import Program, RegatherError
+from regather.torch.program import COPY, Program, RegatherError
 from regather.torch.unmodelled import Unmodelled
 
 _warned: set[str] = set()
@@ -63,7 +64,7 @@ def _boxed(program: Program) -> Callable[[list[Any]], Any]:
 def _fuse_attention(gm: GraphModule, trained: frozenset[Node]) -> None:
     """Before anybody decides what is saved: scores need not be."""
     fuse_attention(gm.graph, parameters=trained)
-    erase_dead(gm.graph)
+    erase_dead(gm.graph, kept=(COPY,))
     gm.recompile()
 
 
@@ -100,7 +101,12 @@ def regather(gm: GraphModule, inputs: list[Any], *,
         _fuse_attention(joint, _find_trained(joint, named["num_fwd_outputs"]))
         return partitioner(joint, *args, **named)
 
+    # A graph without gradients writes to its arguments itself, as the step of
+    # an optimizer does: nothing needs what they held before.
+    writes = not torch.is_grad_enabled() or not any(
+        isinstance(one, torch.Tensor) and one.requires_grad for one in inputs)
     compiled = aot_autograd(
+        keep_inference_input_mutations=writes,
         fw_compiler=_compiler("forward", falls_back),
         bw_compiler=_compiler("backward", falls_back),
         inference_compiler=_compiler("inference", falls_back),

@@ -22,6 +22,7 @@ from regather.torch.modules import module_of
 from regather.torch.private import pytree, unset_fake_temporarily
 from regather.torch.unmodelled import Unmodelled
 
+COPY = torch.ops.aten.copy_.default
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 def _copied(gm: GraphModule) -> GraphModule:
@@ -57,19 +58,23 @@ class _Document:
         self.files: dict[str, int] = {}
         self.nodes: list[dict[str, Any]] = []
         self.inputs: list[dict[str, Any]] = []
+        self.buffers: list[dict[str, Any]] = []
         self.outputs: list[dict[str, Any]] = []
         self._orders = 0
 
-    def add_input(self, node: Node, order: list[int] | None) -> None:
+    def add_input(self, node: Node, order: list[int] | None,
+                  is_updated: bool = False) -> None:
+        """What is updated comes first, in the graph as among arguments."""
         value = node.meta["val"]
-        self.inputs.append({"node": node.name, "name": node.name})
+        entries = self.buffers if is_updated else self.inputs
+        entries.append({"node": node.name, "name": node.name})
         record = {"name": node.name, "op": "placeholder", "args": [],
                   "outputs": _dense(value), "phase": "forward"}
         self.nodes.append(record)
         if order is None or _is_plain(order):
             return
         # Argument and value: the value is another view of the memory.
-        self.inputs[-1]["node"] = record["name"] = f"memory.{node.name}"
+        entries[-1]["node"] = record["name"] = f"memory.{node.name}"
         record["outputs"] = _dense(value.permute(order))
 
     def add_views(self, node: Node, order: list[int] | None) -> None:
@@ -100,6 +105,12 @@ class _Document:
             record["effects"] = True
         self.nodes.append(record)
 
+    def add_update(self, node: Node, value: Node, order: list[int] | None
+                   ) -> None:
+        """The argument gets this value, in its memory."""
+        self.add_output(value, order)
+        self.outputs[-1] |= {"role": "buffer", "of": node.name}
+
     def add_output(self, node: Node, order: list[int] | None) -> None:
         source = reference(node)
         if order is not None and not _is_plain(order):
@@ -114,7 +125,7 @@ class _Document:
             "schema": "regather.fx", "version": 1, "torch": torch.__version__,
             "model": {}, "meshes": [], "groups": {},
             "modules": list(self.modules), "files": list(self.files),
-            "nodes": self.nodes, "parameters": [], "buffers": [],
+            "nodes": self.nodes, "parameters": [], "buffers": self.buffers,
             "inputs": self.inputs, "outputs": self.outputs})
 
 
@@ -135,12 +146,38 @@ def _check_values(graph: Graph) -> None:
                                      "backend runs on CPUs")
 
 
+def _take_updates(graph: Graph) -> list[Node]:
+    """The arguments that the graph writes to when all else is done, as the step
+    of an optimizer does. Their new values become its last results. Raises
+    `Unmodelled` for any other writing."""
+    targets: list[Node] = []
+    values: list[Node] = []
+    for node in graph.find_nodes(op="call_function", target=COPY):
+        target, value = node.args[:2]
+        if target.op != "placeholder" or target in targets:
+            raise Unmodelled(f"'{target}' is written to in the middle of the "
+                             "graph")
+        if any(user.op != "output" for user in node.users):
+            raise Unmodelled(f"'{node.name}' is read after it was written")
+        old, new = target.meta["val"], value.meta["val"]
+        if old.dtype != new.dtype or old.shape != new.shape:
+            raise Unmodelled(f"'{target.name}' is written to with another type")
+        targets.append(target)
+        values.append(value)
+        node.replace_all_uses_with(target)
+        graph.erase_node(node)
+    output = graph.output_node()
+    output.args = ((*output.args[0], *values),)
+    return targets
+
+
 class Program:
     """What runs instead of the graph: called with the list of its arguments,
     which is emptied, it returns the list of its results.
 
     Results are tensors of their own, laid out as those of the graph. Arguments
-    are used where they lie if they are dense; others are copied first. Raises
+    are used, and updated, where they lie if they are dense; others are copied
+    first, and back. Raises
     `Unmodelled` for what we do not model, and `RegatherError` with all
     operators that we do not know.
     """
@@ -158,6 +195,7 @@ class Program:
         _check_values(gm.graph)
         module = _copied(gm)
         graph = module.graph
+        updated = _take_updates(graph)
         drawn = lift_random(graph)
         self._draws = [draw for _, draw in drawn]
         given = [node for node in graph.nodes if node.op == "placeholder"
@@ -167,7 +205,8 @@ class Program:
             self._constants = [value.contiguous() for _, value in held]
             cleanup.check(graph)
             document, used = self._write(
-                graph, given, [n for n, _ in drawn], [n for n, _ in held])
+                graph, given, [n for n, _ in drawn], [n for n, _ in held],
+                updated)
         except CaptureError as error:
             raise Unmodelled(str(error)) from error
         self._used = used
@@ -176,15 +215,21 @@ class Program:
             threads=torch.get_num_threads()) if document.outputs else None)
 
     def _write(self, graph: Graph, given: list[Node], drawn: list[Node],
-               held: list[Node]) -> tuple[_Document, list[int]]:
+               held: list[Node], updated: list[Node]
+               ) -> tuple[_Document, list[int]]:
         document = _Document()
         numbers = {node: i for i, node in enumerate(given)}
         output = next(reversed(graph.nodes))
         used, self._strides = [], []
         self._may_be_lazy: list[int] = []
         arguments: list[tuple[Node, list[int] | None]] = []
-        for i, node in enumerate(given):
-            if all(user is output for user in node.users):
+        self._num_updated = len(updated)
+        results = list(output.args[0])
+        values = dict(zip(updated, results[len(results) - len(updated):]))
+        for i in sorted(numbers.values(), key=lambda i: given[i] not in values):
+            node = given[i]
+            if (node not in values and node not in values.values()
+                    and all(user is output for user in node.users)):
                 continue
             value = node.meta.get("val")
             if not isinstance(value, torch.Tensor):
@@ -199,18 +244,20 @@ class Program:
                 else torch.empty(value.shape, device="meta").stride())
         arguments += [(node, None) for node in (*drawn, *held)]
         for node, order in arguments:
-            document.add_input(node, order)
+            document.add_input(node, order, node in values)
         for node, order in arguments:
             document.add_views(node, order)
         for node in graph.nodes:
             if (node.op == "call_function"
                     and node.target is not operator.getitem):
                 document.add_call(node)
+        for node, order in arguments[:len(updated)]:
+            document.add_update(node, values[node], order)
         # For each result of the graph: an argument, one of the program, None.
         self._sources: list[tuple[str, int] | None] = []
         self._shapes: list[tuple[Any, ...]] = []
         places: dict[Node, int] = {}
-        for value in output.args[0]:
+        for value in results[:len(results) - len(updated)]:
             if not isinstance(value, Node):
                 if value is not None:
                     raise Unmodelled("a result is no tensor")
@@ -255,7 +302,11 @@ class Program:
                 tensors = [_with_memory(tensor) for tensor in tensors]
                 addresses = [tensor.data_ptr() for tensor in tensors]
             self._executable.run(addresses,
+                                 [None] * self._num_updated +
                                  [tensor.data_ptr() for tensor in made])
+            for i, tensor in zip(self._used[:self._num_updated], tensors):
+                if tensor is not args[i]:
+                    args[i].copy_(tensor)
         kept = [None if source is None else
                 made[source[1]] if source[0] == "result" else
                 args[source[1]] if source[0] == "argument" else
