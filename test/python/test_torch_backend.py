@@ -360,6 +360,48 @@ def test_buffers_and_inputs_are_updated() -> None:
     close(value, torch.ones(3))
 
 
+LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "contiguous": lambda x: x, "transposed": lambda x: x.t(),
+    "gaps": lambda x: x[:, ::2], "repeated row": lambda x: x[1:2]}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_arguments_are_updated_where_they_lie(layout: str) -> None:
+    def update(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor
+               ) -> tuple[torch.Tensor, ...]:
+        old = x.sum()
+        x.mul_(2).add_(y[0, 0])
+        z.copy_(y)
+        return old, x, x.sum(), z.sum()
+
+    torch.manual_seed(0)
+    arguments = [torch.randn(4, 6) for _ in range(3)]
+    others = [one.clone() for one in arguments]
+    views = [LAYOUTS[layout](one) for one in arguments]
+    places = [LAYOUTS[layout](one) for one in others]
+    run = compiled(update)
+    with torch.no_grad():
+        for _ in range(2):
+            expected, actual = update(*views), run(*places)
+            close(actual, expected)
+            assert actual[1].data_ptr() == places[0].data_ptr()
+    # Also between the elements of a view.
+    close(others, arguments)
+
+
+def test_fallback_updates_arguments() -> None:
+    x = torch.randn(4, 3)
+    expected = x.mode(1).values
+
+    def update(x: torch.Tensor) -> torch.Tensor:
+        x.add_(1)
+        return x.mode(1).values
+
+    run = torch.compile(update, backend="regather")
+    assert len(messages(lambda: close(run(x), expected + 1))) == 1
+    close(x.mode(1).values, expected + 1)
+
+
 def test_outputs_that_alias() -> None:
     def views(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         y = x + 1
