@@ -128,6 +128,11 @@ struct DispatchRows
           << static_cast<double>(capacity);
       return signalPassFailure();
     }
+    if (chunks < 1) {
+      emitError(getOperation().getLoc())
+          << "option 'chunks' must be at least 1, got " << chunks;
+      return signalPassFailure();
+    }
     for (FunctionOpInterface op : getSteps(getOperation()))
       if (auto func = dyn_cast<func::FuncOp>(op.getOperation());
           func && failed(dispatch(func)))
@@ -171,20 +176,28 @@ private:
       int64_t ranks = mesh->countRanks(plan.axes);
       if (ranks == 1 || plan.mesh != mesh->symbol)
         continue;
-      ExchangeSizes sizes =
-          getSizes(plan, rows.getSort(sort).rows, ranks, capacity);
+      int64_t numRows = rows.getSort(sort).rows;
+      if (numRows % chunks != 0)
+        return op->emitError()
+               << "option 'chunks' must divide the " << numRows
+               << " rows that each rank sorts here, got " << chunks;
+      ExchangeSizes sizes = getSizes(plan, numRows, chunks, ranks, capacity);
       sizes.isPoisoned = poison;
       DispatchedRegion region(rows, sort, plan, sizes, *communication);
       region.run();
-      missing.push_back(region.getExchange().getMissing());
+      for (int64_t chunk = 0; chunk != chunks; ++chunk)
+        missing.push_back(region.getExchange()
+                              .getChunk(static_cast<unsigned>(chunk))
+                              .getMissing());
       last = &rows.getSort(sort);
       ++numDispatched;
       remark::passed(
           op->getLoc(),
           remark::RemarkOpts::name("dispatched").category(DEBUG_TYPE))
-          << remark::metric("rows", sizes.rows)
+          << remark::metric("rows", numRows)
+          << remark::metric("chunks", sizes.chunks)
           << remark::metric("room", sizes.room)
-          << remark::metric("slots", sizes.getSlots())
+          << remark::metric("slots", sizes.chunks * sizes.getSlots())
           << remark::metric("experts", sizes.own);
     }
     if (missing.empty()) {

@@ -319,17 +319,28 @@ def DispatchRowsPass : Pass<"tg-dispatch-rows", "::mlir::ModuleOp"> {
     used; it is carried out again without this pass, or with more room.
     `tg-append-optimizer` updates nothing in it.
 
+    With `chunks=2`, the rows of each rank are cut into as many equal parts along
+    its batch, each of which is sent, multiplied and sent back by itself, so
+    that a schedule computes one while another one travels. Each has room for
+    its own rows, and those of all are put together where they are summed over.
+    The numbers of experts are exchanged once, for all chunks.
+
     A row of a result has the bits that it has without this pass. Sums for the
-    gradients of matrices are over the rows of an expert in the order of ranks.
+    gradients of matrices are over the rows of an expert in the order of ranks,
+    in chunks or not.
 
     Precondition: a step that `tg-shard-step` has cut with `gather-experts`, and
-    `tg-shard-parameters` after it. Matrices that are gathered otherwise, and
+    `tg-shard-parameters` after it; `chunks` divides the rows that a rank sorts.
+    Matrices that are gathered otherwise, and
     sorts whose order something else needs, are left alone, with a remark.
   }];
   let options = [
     Option<"capacity", "capacity", "double", /*default=*/"1.25",
            "Room for rows from each rank, in shares of equally many for all "
            "experts; no more than all rows of a rank are reserved">,
+    Option<"chunks", "chunks", "int64_t", /*default=*/"1",
+           "Equal parts of a rank's rows, each of which is exchanged and "
+           "multiplied by itself; they divide the rows">,
     Option<"poison", "poison", "bool", /*default=*/"false",
            "Room without a row is no number instead of another row, so that "
            "results that depend on it show; for tests">

@@ -87,11 +87,13 @@ DispatchPlan regather::tg::spmd::planDispatch(const SortedRows &rows,
 }
 
 ExchangeSizes regather::tg::spmd::getSizes(const DispatchPlan &plan,
-                                           int64_t rows, int64_t ranks,
-                                           double capacity) {
+                                           int64_t allRows, int64_t chunks,
+                                           int64_t ranks, double capacity) {
   constexpr int64_t kBlock = 8;
+  int64_t rows = allRows / chunks;
   ExchangeSizes sizes;
   sizes.rows = rows;
+  sizes.chunks = chunks;
   sizes.ranks = ranks;
   sizes.own = plan.experts / ranks;
   double fair = static_cast<double>(rows) / static_cast<double>(ranks);
@@ -115,11 +117,12 @@ DispatchedRegion::DispatchedRegion(const SortedRows &rows, unsigned sort,
                                    const ExchangeSizes &sizes,
                                    Communication &communication)
     : rows(rows), sort(sort), plan(plan), communication(communication),
-      exchange(communication, plan.axes, sizes) {}
+      exchange(communication, plan.axes, sizes), sent(exchange.getAll() + 1) {}
 
-Type DispatchedRegion::getSentType(Value value, const SortedForm &form) const {
+Type DispatchedRegion::getSentType(Value value, const SortedForm &form,
+                                   unsigned chunk) const {
   SmallVector<int64_t> shape(getTensorType(value).getShape());
-  shape[form.dim] = exchange.getSizes().getSlots();
+  shape[form.dim] = exchange.getSlots(chunk);
   return getTensorType(value).clone(shape);
 }
 
@@ -130,19 +133,38 @@ bool regather::tg::spmd::isRowByRow(const SortedOp &planned) {
          });
 }
 
-Value DispatchedRegion::getSent(Value value, int64_t dim) {
-  if (Value known = sent.lookup(value))
+Value DispatchedRegion::getSent(Value value, int64_t dim, unsigned chunk) {
+  if (Value known = sent[chunk].lookup(value))
     return known;
+  if (chunk == exchange.getNumChunks())
+    return merge(value, dim);
   Operation *op = value.getDefiningOp();
-  if (isCheaperThere(value)) {
-    Operation *part = build(op, *rows.find(op));
+  if (isCheaperThere(value, chunk)) {
+    Operation *part = build(op, *rows.find(op), chunk);
     for (auto [result, local] :
          llvm::zip_equal(op->getResults(), part->getResults()))
-      sent[result] = local;
-    return sent[value];
+      sent[chunk][result] = local;
+    return sent[chunk][value];
   }
-  Value moved = sendFromBatch(value);
-  return sent[value] = moved ? moved : exchange.send(value, dim);
+  Value moved = sendFromBatch(value, chunk);
+  if (!moved)
+    moved = exchange.getChunk(chunk).send(value, dim);
+  return sent[chunk][value] = moved;
+}
+
+Value DispatchedRegion::merge(Value value, int64_t dim) {
+  unsigned all = exchange.getAll();
+  Operation *op = value.getDefiningOp();
+  const SortedOp *planned = op ? rows.find(op) : nullptr;
+  // Rows are put together once, and views made of them.
+  if (planned && planned->sort == sort && isRowByRow(*planned) &&
+      movesElements(op) && op->getNumOperands() == 1 &&
+      op->getNumResults() == 1)
+    return sent[all][value] = build(op, *planned, all)->getResult(0);
+  SmallVector<Value> chunks;
+  for (unsigned chunk = 0; chunk != exchange.getNumChunks(); ++chunk)
+    chunks.push_back(getSent(value, dim, chunk));
+  return sent[all][value] = exchange.merge(chunks, dim);
 }
 
 /// True if the rows that a node writes are all of its result.
@@ -151,7 +173,7 @@ static bool writesAll(const IndexedRows &indexed) {
   return !indexed.accumulates || isZero(node.getOperand(indexed.self));
 }
 
-Value DispatchedRegion::sendFromBatch(Value value) {
+Value DispatchedRegion::sendFromBatch(Value value, unsigned chunk) {
   Operation *op = value.getDefiningOp();
   const SortedOp *planned = op ? rows.find(op) : nullptr;
   if (!planned || planned->work != RowWork::Move ||
@@ -164,7 +186,8 @@ Value DispatchedRegion::sendFromBatch(Value value) {
   // Sums have no wider type of their own here, so that a cast can come later.
   auto sendFrom = [&](Value batch, Value numbers) {
     Value narrow = narrowRows(batch, communication);
-    Value moved = exchange.sendFrom(narrow ? narrow : batch, numbers);
+    Value moved =
+        exchange.getChunk(chunk).sendFrom(narrow ? narrow : batch, numbers);
     return communication.castTo(moved, getElementTypeOrSelf(batch.getType()));
   };
   if (!indexed->values)
@@ -181,8 +204,12 @@ Value DispatchedRegion::sendFromBatch(Value value) {
 }
 
 Value DispatchedRegion::getReturned(Value value, int64_t dim) {
-  Value &slots = returned[value];
-  return slots ? slots : slots = exchange.returnSlots(sent.lookup(value), dim);
+  if (Value known = returned.lookup(value))
+    return known;
+  SmallVector<Value> chunks;
+  for (unsigned chunk = 0; chunk != exchange.getNumChunks(); ++chunk)
+    chunks.push_back(sent[chunk].lookup(value));
+  return returned[value] = exchange.returnSlots(chunks, dim);
 }
 
 Value DispatchedRegion::getOwn(Value value, int64_t dim) {
@@ -263,97 +290,204 @@ bool DispatchedRegion::isSent(Operation *op, const SortedOp &planned) const {
   });
 }
 
-Operation *DispatchedRegion::build(Operation *op, const SortedOp &planned) {
+Operation *DispatchedRegion::build(Operation *op, const SortedOp &planned,
+                                   unsigned chunk) {
   bool isMasked = !isRowByRow(planned);
   SmallVector<Value> operands;
   for (auto [operand, form] :
        llvm::zip_equal(op->getOperands(), planned.operands)) {
     if (form.kind == Kind::Filled) {
       auto filled = operand.getDefiningOp<NodeOp>();
-      operands.push_back(
-          buildFilled(communication, filled, filled->getOperands(),
-                      cast<RankedTensorType>(getSentType(operand, form))));
+      operands.push_back(buildFilled(
+          communication, filled, filled->getOperands(),
+          cast<RankedTensorType>(getSentType(operand, form, chunk))));
       continue;
     }
     if (form.kind != Kind::Rows) {
       operands.push_back(operand);
       continue;
     }
-    Value rowsThere = getSent(operand, form.dim);
+    Value rowsThere = getSent(operand, form.dim, chunk);
     if (isMasked && isa<FloatType>(getElementTypeOrSelf(rowsThere.getType())))
       rowsThere =
-          maskRows(rowsThere, form.dim, exchange.getMask(), communication);
+          maskRows(rowsThere, form.dim, exchange.getMask(chunk), communication);
     operands.push_back(rowsThere);
   }
   SmallVector<Type> types;
   for (auto [result, form] : llvm::zip_equal(op->getResults(), planned.results))
-    types.push_back(form.kind == Kind::Rows ? getSentType(result, form)
+    types.push_back(form.kind == Kind::Rows ? getSentType(result, form, chunk)
                                             : result.getType());
   return cast<ShardingRuleOpInterface>(op).buildPart(communication.getBuilder(),
                                                      operands, types);
 }
 
-void DispatchedRegion::replace(Operation *op, Operation *part) {
-  for (auto [result, local] :
-       llvm::zip_equal(op->getResults(), part->getResults()))
-    sent[result] = local;
+void DispatchedRegion::markReplaced(Operation *op) {
   replaced.push_back(op);
   isReplaced.insert(op);
 }
 
-void DispatchedRegion::buildGemm(Operation *op, const SortedOp &planned) {
+void DispatchedRegion::replaceEach(Operation *op, const SortedOp &planned) {
+  // Rows chunk by chunk, and sums over the rows of all.
+  auto replaceResults = [&](unsigned chunk, Kind kind) {
+    if (llvm::none_of(planned.results, [&](const SortedForm &form) {
+          return form.kind == kind;
+        }))
+      return;
+    Operation *part = build(op, planned, chunk);
+    for (auto [result, local, form] :
+         llvm::zip_equal(op->getResults(), part->getResults(), planned.results))
+      if (form.kind == kind || exchange.getNumChunks() == 1)
+        sent[chunk][result] = local;
+  };
+  if (exchange.getNumChunks() == 1) {
+    replaceResults(0, planned.results.front().kind);
+  } else {
+    for (unsigned chunk = 0; chunk != exchange.getNumChunks(); ++chunk)
+      replaceResults(chunk, Kind::Rows);
+    replaceResults(exchange.getAll(), Kind::Reduced);
+  }
+  markReplaced(op);
+}
+
+//===----------------------------------------------------------------------===//
+// Grouped GEMMs
+//===----------------------------------------------------------------------===//
+
+Value DispatchedRegion::getPart(Operation *op, Value matrices) {
+  Value &part = parts[matrices];
+  if (!part) {
+    const ExpertMatrices &gathered = plan.gathered.at(op);
+    part = buildChain(communication.getBuilder(), gathered.part, gathered.chain,
+                      exchange.getSizes().own);
+  }
+  return part;
+}
+
+void DispatchedRegion::setShare(Operation *part, Operation *op) {
+  const ExchangeSizes &sizes = exchange.getSizes();
+  double share = std::min(1.0, static_cast<double>(sizes.rows) /
+                                   static_cast<double>(sizes.getSlots()));
+  part->setAttr(kRowShareAttrName, communication.getBuilder().getF64FloatAttr(
+                                       getRowShare(op) * share));
+}
+
+SmallVector<Value> DispatchedRegion::buildGemm(Operation *op,
+                                               const SortedOp &planned,
+                                               unsigned chunk) {
   nodes::GroupedGemm gemm = *nodes::matchGroupedGemm(op);
-  int64_t count = exchange.getSizes().own;
   SmallVector<Value> operands;
   for (auto [operand, form] :
        llvm::zip_equal(op->getOperands(), planned.operands)) {
-    if (form.kind == Kind::Rows) {
-      operands.push_back(getSent(operand, form.dim));
-    } else if (operand == gemm.ends) {
+    if (form.kind == Kind::Rows)
+      operands.push_back(getSent(operand, form.dim, chunk));
+    else if (operand == gemm.ends)
       operands.push_back(
-          exchange.getEnds(getElementTypeOrSelf(operand.getType())));
-    } else if (operand == gemm.w.tensor) {
-      const ExpertMatrices &matrices = plan.gathered.at(op);
-      Value &part = parts[operand];
-      if (!part)
-        part = buildChain(communication.getBuilder(), matrices.part,
-                          matrices.chain, count);
-      operands.push_back(part);
-    } else {
+          exchange.getEnds(chunk, getElementTypeOrSelf(operand.getType())));
+    else if (operand == gemm.w.tensor)
+      operands.push_back(getPart(op, operand));
+    else
       operands.push_back(operand);
-    }
   }
   SmallVector<Type> types;
   for (auto [result, form] :
        llvm::zip_equal(op->getResults(), planned.results)) {
     SmallVector<int64_t> shape(getTensorType(result).getShape());
     if (form.kind == Kind::Reduced)
-      shape.front() = count;
+      shape.front() = exchange.getSizes().own;
     types.push_back(form.kind == Kind::Rows
-                        ? getSentType(result, form)
+                        ? getSentType(result, form, chunk)
                         : getTensorType(result).clone(shape));
   }
   Operation *part = cast<ShardingRuleOpInterface>(op).buildPart(
       communication.getBuilder(), operands, types);
-  const ExchangeSizes &sizes = exchange.getSizes();
-  double share = std::min(1.0, static_cast<double>(sizes.rows) /
-                                   static_cast<double>(sizes.getSlots()));
-  part->setAttr(kRowShareAttrName, communication.getBuilder().getF64FloatAttr(
-                                       getRowShare(op) * share));
-  replace(op, part);
-  auto it = plan.scattered.find(op);
-  if (it == plan.scattered.end())
-    return;
+  setShare(part, op);
+  return SmallVector<Value>(part->getResults());
+}
+
+/// The matrix with its last two dimensions the other way round.
+static Value turn(PartNodes &nodes, OpBuilder &builder, Value matrix) {
+  RankedTensorType type = getTensorType(matrix);
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+  SmallVector<int64_t> shape(type.getShape());
+  std::swap(order[order.size() - 2], order.back());
+  std::swap(shape[shape.size() - 2], shape.back());
+  return nodes.make(NodeTarget::AtenPermuteDefault, type.clone(shape), matrix,
+                    {OperandAttr::get(builder.getContext(), 0),
+                     builder.getI64ArrayAttr(order)});
+}
+
+Value DispatchedRegion::buildRowGradient(Operation *op, unsigned chunk) {
+  nodes::GroupedGemm gemm = *nodes::matchGroupedGemm(op);
+  PartNodes nodes(communication);
+  Value y = getSent(gemm.y.tensor, 0, chunk);
+  Value w = turn(nodes, communication.getBuilder(), getPart(op, gemm.w.tensor));
+  Value ends =
+      exchange.getEnds(chunk, getElementTypeOrSelf(gemm.ends.getType()));
   Value gradient =
-      buildChain(communication.getBuilder(), part->getResult(gemm.toW->number),
-                 it->second.chain, count);
-  Value scattered = it->second.part;
+      nodes.make(NodeTarget::TransformersGroupedMmFallbackDefault,
+                 getTensorType(y).clone({exchange.getSlots(chunk), gemm.inner}),
+                 {y, w, ends});
+  setShare(gradient.getDefiningOp(), op);
+  return gradient;
+}
+
+Value DispatchedRegion::buildMatrixGradient(Operation *op) {
+  nodes::GroupedGemm gemm = *nodes::matchGroupedGemm(op);
+  PartNodes nodes(communication);
+  unsigned all = exchange.getAll();
+  Value x =
+      turn(nodes, communication.getBuilder(), getSent(gemm.x.tensor, 0, all));
+  Value y = getSent(gemm.y.tensor, 0, all);
+  Value ends = exchange.getEnds(all, getElementTypeOrSelf(gemm.ends.getType()));
+  Value gradient = nodes.make(
+      NodeTarget::AtenGroupedMmDefault,
+      getTensorType(y).clone({exchange.getSizes().own, gemm.inner, gemm.outer}),
+      {x, y, ends});
+  setShare(gradient.getDefiningOp(), op);
+  return gradient;
+}
+
+void DispatchedRegion::replaceGemm(Operation *op, const SortedOp &planned) {
+  nodes::GroupedGemm gemm = *nodes::matchGroupedGemm(op);
+  unsigned numChunks = exchange.getNumChunks(), all = exchange.getAll();
+  auto replaceAll = [&](unsigned chunk) {
+    for (auto [result, local] :
+         llvm::zip_equal(op->getResults(), buildGemm(op, planned, chunk)))
+      sent[chunk][result] = local;
+  };
+  if (numChunks == 1 || !gemm.toW) {
+    for (unsigned chunk = 0; chunk != numChunks; ++chunk)
+      replaceAll(chunk);
+  } else if (!gemm.toX) {
+    replaceAll(all);
+  } else {
+    // One is computed chunk by chunk, the other one for all rows.
+    Value toX = op->getResult(gemm.toX->number);
+    Value toW = op->getResult(gemm.toW->number);
+    for (unsigned chunk = 0; chunk != numChunks; ++chunk)
+      sent[chunk][toX] = buildRowGradient(op, chunk);
+    sent[all][toW] = buildMatrixGradient(op);
+  }
+  markReplaced(op);
+  if (plan.scattered.contains(op))
+    useMatrixGradient(op, sent[all].lookup(op->getResult(gemm.toW->number)));
+}
+
+void DispatchedRegion::useMatrixGradient(Operation *op, Value gradient) {
+  const ExpertMatrices &matrices = plan.scattered.at(op);
+  Value local = buildChain(communication.getBuilder(), gradient, matrices.chain,
+                           exchange.getSizes().own);
+  Value scattered = matrices.part;
   Operation *wait = scattered.getDefiningOp();
-  scattered.replaceAllUsesWith(gradient);
-  llvm::append_range(replaced, it->second.chain);
+  scattered.replaceAllUsesWith(local);
+  llvm::append_range(replaced, matrices.chain);
   replaced.push_back(wait->getOperand(0).getDefiningOp());
   replaced.push_back(wait);
 }
+
+//===----------------------------------------------------------------------===//
+// The way back
+//===----------------------------------------------------------------------===//
 
 bool DispatchedRegion::readSlots(Operation *op, const SortedOp &planned) {
   if (planned.work != RowWork::Move)
@@ -395,21 +529,26 @@ void DispatchedRegion::run() {
                      builder.getI64IntegerAttr(0),
                      OperandAttr::get(builder.getContext(), 1)});
   }
-  exchange.start(ids);
+  exchange.start(ids, start->getResults().back());
   for (Operation *op : sorted.ops) {
     const SortedOp &planned = *rows.find(op);
     communication.setPlace(op);
     if (planned.work == RowWork::GroupedGemm)
-      buildGemm(op, planned);
+      replaceGemm(op, planned);
     else if (isSent(op, planned))
-      replace(op, build(op, planned));
+      replaceEach(op, planned);
     else if (!readSlots(op, planned))
       readOwn(op, planned);
   }
-  // Sums over rows have the same readers, and others read a type alone.
+  // Sums over rows have the same readers, and others read a type alone: that
+  // of a chunk will do.
+  auto findLocal = [&](Value value) {
+    Value first = sent.front().lookup(value);
+    return first ? first : sent.back().lookup(value);
+  };
   for (Operation *op : replaced)
     for (Value result : op->getResults())
-      if (Value local = sent.lookup(result))
+      if (Value local = findLocal(result))
         result.replaceUsesWithIf(local, [&](OpOperand &use) {
           return !isReplaced.contains(use.getOwner());
         });

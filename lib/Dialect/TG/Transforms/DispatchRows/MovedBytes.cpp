@@ -72,8 +72,8 @@ std::pair<int64_t, bool> MovedBytes::count(Value value, unsigned depth) const {
   return {std::min(again, bytes), isLess};
 }
 
-bool DispatchedRegion::isCheaperThere(Value value) const {
-  auto isThere = [&](Value operand) { return sent.contains(operand); };
+bool DispatchedRegion::isCheaperThere(Value value, unsigned chunk) const {
+  auto isThere = [&](Value operand) { return sent[chunk].contains(operand); };
   return MovedBytes(rows, sort, isThere).isLessAgain(value);
 }
 

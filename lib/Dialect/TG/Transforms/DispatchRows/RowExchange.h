@@ -23,28 +23,33 @@
 // multiplies it, and it is zero where rows are summed over. A row without a
 // slot is missing, and the step has to be carried out with more room.
 //
+// These are the rows of a chunk of the batch, or all; ChunkedExchange.h has the
+// chunks together.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_DISPATCHROWS_ROWEXCHANGE_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_DISPATCHROWS_ROWEXCHANGE_H
 
-#include "../ShardParameters/PartNodes.h"
+#include "RowNodes.h"
 
 namespace regather::tg::spmd {
 
 /// How many rows and experts there are.
 struct ExchangeSizes {
-  /// The rows that a rank has sorted.
+  /// The rows of a chunk that a rank has sorted.
   int64_t rows = 0;
+  /// The chunks that a rank's rows are cut into.
+  int64_t chunks = 1;
   /// The ranks among which experts are divided, and how many each has.
   int64_t ranks = 0;
   int64_t own = 0;
-  /// The rows that one rank can send to another.
+  /// The rows of a chunk that one rank can send to another.
   int64_t room = 0;
   /// Slots without a row are no number.
   bool isPoisoned = false;
 
-  /// The rows that a rank has room for.
+  /// The rows of a chunk that a rank has room for.
   int64_t getSlots() const { return ranks * room; }
 };
 
@@ -56,52 +61,48 @@ public:
         sizes(sizes) {}
 
   /// Finds out where rows go, at the current place. `ids`: by row, the number
-  /// of its expert, in ascending order: [rows] integers.
-  void start(mlir::Value ids);
+  /// of its expert, in ascending order: [rows] integers. `places`: where these
+  /// rows are among all that the rank has sorted, [rows] integers of 64 bits;
+  /// null if they are all. Gives by slot the number of its expert among those
+  /// of the rank that it is for: [ranks, room].
+  mlir::Value plan(mlir::Value ids, mlir::Value places);
+  /// Sorts what the rank has received. `ids`: by slot, what `plan` gave on the
+  /// rank that has sent it, [slots].
+  void receive(mlir::Value ids);
 
   /// Rows along `dim` in the order of the sort, as the ranks of their experts
   /// have them.
   mlir::Value send(mlir::Value rows, int64_t dim);
   /// `send` of the rows of `batch` whose numbers `numbers` has.
   mlir::Value sendFrom(mlir::Value batch, mlir::Value numbers);
-  /// The way back: rows by slot, and of these the rows in the order of the
-  /// sort, or the slots of rows by number.
-  mlir::Value returnSlots(mlir::Value slots, int64_t dim);
-  mlir::Value readSlots(mlir::Value returned, int64_t dim);
-  mlir::Value findSlots(mlir::Value numbers);
+  /// The way back of what is in the order in which slots are sorted: rows by
+  /// slot.
+  mlir::Value returnSlots(mlir::Value sorted, int64_t dim);
 
-  /// Behind the last slot of each of the rank's experts: [own] of this type.
-  mlir::Value getEnds(mlir::Type element);
-  /// True for slots with a row: [slots].
-  mlir::Value getMask() const { return mask; }
+  /// By row, its slot: [rows].
+  mlir::Value getSlotOfRow() const { return slotOfRow; }
+  /// By slot that is received, its place in the order: [slots].
+  mlir::Value getPlaceOfSlot() const { return placeOfSlot; }
+  /// What is received, in its order.
+  SortedSlots &getReceived() { return received; }
   /// How many rows for one rank are missing at most; not above zero if none
   /// is. An integer of 64 bits.
   mlir::Value getMissing() const { return missing; }
-  const ExchangeSizes &getSizes() const { return sizes; }
 
 private:
-  mlir::Value select(mlir::Value value, int64_t dim, mlir::Value indices);
   mlir::Value swap(mlir::Value value, int64_t dim);
   /// What the rank has received, in the order in which it is sorted.
-  mlir::Value sort(mlir::Value received, int64_t dim);
-  /// For each of `numbers`, how many of `keys`, in ascending order, are less.
-  mlir::Value countBelow(mlir::Value keys, mlir::Value numbers);
-  mlir::Value shift(mlir::Value numbers, int64_t by);
+  mlir::Value sort(mlir::Value rows, int64_t dim);
 
   Communication &communication;
-  PartNodes nodes;
+  RowNodes nodes;
   AxesAttr axes;
   ExchangeSizes sizes;
-  /// By slot on the way out, the row that it has: [slots].
+  /// By slot on the way out, the row that it has among all that are sorted:
+  /// [slots].
   mlir::Value rowOfSlot;
-  /// By row, its slot: [rows].
-  mlir::Value slotOfRow;
-  /// The order in which received slots are sorted, and back: [slots].
-  mlir::Value order, inverse;
-  /// The number of the expert among the rank's own, in this order: [slots].
-  mlir::Value ids;
-  mlir::Value mask, missing;
-  llvm::DenseMap<mlir::Type, mlir::Value> ends;
+  mlir::Value slotOfRow, placeOfSlot, missing;
+  SortedSlots received;
 };
 
 } // namespace regather::tg::spmd
