@@ -180,6 +180,12 @@ static const CommandOption kOptions[] = {
      "as 1.25; a step for which that is too little is run again with room for "
      "all (default none: what the ranks need is gathered)",
      kPlaced, readStep},
+    {"expert-chunks", "N",
+     "With --expert-capacity, cut the rows of a rank into so many equal parts, "
+     "each of which is sent, multiplied and sent back by itself, so that one "
+     "travels while another one is multiplied; auto: 1, 2 or 4, whatever takes "
+     "the least time in simulation (default 1)",
+     kPlaced, readStep},
     {"elastic-axes", "AXIS:S",
      "With --elastic, an axis that cuts the model, such as tp:4: sums over "
      "what "

@@ -9,6 +9,7 @@
 #include "regather/Driver/PrepareStep.h"
 
 #include "regather/Conversion/Passes.h"
+#include "regather/Driver/ExpertChunks.h"
 #include "regather/Pipelines/StepOptionText.h"
 #include "regather/StepAnalysis/MergeParts.h"
 
@@ -268,6 +269,7 @@ FailureOr<PreparedStep> regather::prepareStep(ModuleOp module,
   StepOptions given = wanted;
   std::optional<StepMemoryPlan> memory;
   if (failed(lowerCapturedTypes(module, given)) ||
+      failed(decideExpertChunks(module, given)) ||
       failed(decideMemory(module, given, memory)))
     return failure();
   FailureOr<StepOrigin> origin = shardModule(module, given);

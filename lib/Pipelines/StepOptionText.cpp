@@ -182,6 +182,33 @@ static Failure readMicroBatches(StepOptions &options, StringRef text,
   return Failure();
 }
 
+/// The chunks are an option of their own, which may come first.
+static Failure readCapacity(StepOptions &options, StringRef text,
+                            StringRef origin) {
+  int64_t chunks = options.dispatch.options.chunks;
+  if (Failure failure =
+          readChoice(options.dispatch, {}, text, origin, {"a number", "none"}))
+    return failure;
+  if (options.dispatch.options.chunks == 1)
+    options.dispatch.options.chunks = chunks;
+  return Failure();
+}
+
+/// A number, or `auto`, which simulations decide.
+static Failure readExpertChunks(StepOptions &options, StringRef text,
+                                StringRef origin) {
+  int64_t chunks = 1;
+  options.choosesChunks = text == "auto";
+  if (!options.choosesChunks && (text.getAsInteger(10, chunks) || chunks < 1))
+    return Failure((origin +
+                    " expects a number of chunks, at least 1, or auto, got "
+                    "\"" +
+                    text + "\"")
+                       .str());
+  options.dispatch.options.chunks = chunks;
+  return Failure();
+}
+
 /// Adds placements, of which `;` separates several.
 static Failure readAnnotations(StepOptions &options, StringRef text,
                                StringRef origin) {
@@ -235,7 +262,9 @@ Failure regather::setStepOption(StepOptions &options, StringRef name,
   if (name == "chunk")
     return readChunks(options.chunk, text, origin);
   if (name == "expert-capacity")
-    return readChoice(options.dispatch, {}, text, origin, {"a number", "none"});
+    return readCapacity(options, text, origin);
+  if (name == "expert-chunks")
+    return readExpertChunks(options, text, origin);
   if (name == "offload")
     return readOffload(options, text, origin);
   if (name == "bucket")
@@ -291,6 +320,19 @@ static std::string printOffload(const StepOptions &options) {
   return others.empty() ? text : text + " " + others;
 }
 
+static std::string printCapacity(Choice<DispatchRowsPassOptions> dispatch) {
+  // An option of its own.
+  dispatch.options.chunks = 1;
+  return printChoice(dispatch);
+}
+
+static std::string printExpertChunks(const StepOptions &options) {
+  if (options.choosesChunks)
+    return "auto";
+  int64_t chunks = options.dispatch.options.chunks;
+  return chunks == 1 ? "" : std::to_string(chunks);
+}
+
 static std::string printChunks(const Choice<ChunkRowsPassOptions> &chunk) {
   std::string text = printChoice(chunk);
   if (chunk.isWanted() && chunk.options.chunks == 0)
@@ -316,7 +358,9 @@ std::string regather::printStepOption(const StepOptions &options,
   if (name == "chunk")
     return printChunks(options.chunk);
   if (name == "expert-capacity")
-    return printChoice(options.dispatch);
+    return printCapacity(options.dispatch);
+  if (name == "expert-chunks")
+    return printExpertChunks(options);
   if (name == "offload")
     return printOffload(options);
   if (name == "bucket" && options.bucket.isWanted() &&

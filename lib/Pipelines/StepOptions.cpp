@@ -44,9 +44,14 @@ ProgramOptions StepOptions::getProgram() const {
 
 StepOptions StepOptions::withRoomForAll() const {
   StepOptions options = *this;
-  options.dispatch.decision = PassDecision::No;
+  options.sendNoRows();
   options.namedPasses.erase("tg-dispatch-rows");
   return options;
+}
+
+void StepOptions::sendNoRows() {
+  dispatch = {PassDecision::No, {}};
+  choosesChunks = false;
 }
 
 std::string regather::getMeshText(const StepOptions &options) {

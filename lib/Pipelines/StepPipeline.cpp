@@ -241,9 +241,19 @@ static std::string findIdleAnnotation(const StepOptions &options) {
   return "";
 }
 
+std::string regather::findIdleChunks(const StepOptions &options) {
+  std::string chunks = printStepOption(options, "expert-chunks");
+  if (chunks.empty() || options.dispatch.isWanted())
+    return "";
+  return "expert-chunks \"" + chunks +
+         "\" needs a capacity for rows that are sent, expert-capacity";
+}
+
 std::string regather::findContradiction(const StepOptions &options) {
   if (std::string idle = findIdleAnnotation(options); !idle.empty())
     return "shard \"" + idle + "\" needs a mesh that has its axis";
+  if (std::string idle = findIdleChunks(options); !idle.empty())
+    return idle;
   if (options.dispatch.isWanted() && getModelAxes(options).empty())
     return "expert-capacity \"" + printStepOption(options, "expert-capacity") +
            "\" needs a mesh with an axis that cuts experts, such as ep";

@@ -68,6 +68,10 @@ struct TrainingPipelineOptions
           "Send rows to the ranks of their experts, with room for so "
           "many times as many as equally many for all experts: a "
           "number, or none; empty: none")};
+  Option<std::string> expertChunks{
+      *this, "expert-chunks",
+      llvm::cl::desc("Equal parts of the rows that are sent to experts, each "
+                     "by itself; empty: 1")};
   Option<std::string> chunk{
       *this, "chunk",
       llvm::cl::desc("Blocks of rows that the largest chain over rows is "
@@ -127,6 +131,7 @@ struct TrainingPipelineOptions
             {"elastic-axes", elasticAxes},
             {"fuse-attention", fuseAttention},
             {"expert-capacity", expertCapacity},
+            {"expert-chunks", expertChunks},
             {"micro-batches", microBatches},
             {"chunk", chunk},
             {"policy", policy},
@@ -148,6 +153,9 @@ Failure TrainingPipelineOptions::read(StepOptions &step) const {
     if (Failure failure =
             setStepOption(step, name, text, ("option '" + name + "'").str()))
       return failure;
+  if (step.choosesChunks)
+    return Failure("option 'expert-chunks' expects a number of chunks, got "
+                   "\"auto\": a pipeline simulates no steps");
   step.asCaptured = plan == kAsCaptured;
   if (ranks > 0)
     step.ranks = ranks;

@@ -44,8 +44,8 @@ struct MeshPlan {
   double placementBoundSeconds = 0;
   /// The captured batch is that of each rank, not of all.
   bool hasOwnBatches = false;
-  /// Of rows that are sent to experts; empty if none are.
-  std::string expertCapacity;
+  /// Of rows that are sent to experts; empty if none are, or in one chunk.
+  std::string expertCapacity, expertChunks;
   /// What lives on from forward to backward, and what the step takes.
   MemoryChoice choice;
   /// No order of the operations takes less, with these placements and any of

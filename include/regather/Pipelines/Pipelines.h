@@ -41,6 +41,9 @@ int64_t countDataRanks(const StepOptions &options);
 /// there is none.
 std::string findContradiction(const StepOptions &options);
 
+/// The part of it that no mesh changes: chunks of rows that nobody sends.
+std::string findIdleChunks(const StepOptions &options);
+
 /// Emits an error if the step shall be elastic, but was sharded before: at the
 /// first operation that sums over ranks, in an order that nobody can change any
 /// more.

@@ -103,6 +103,9 @@ struct StepOptions {
   /// Not done unless somebody asks for it. If it is, tg-shard-step gathers
   /// experts.
   Choice<tg::DispatchRowsPassOptions> dispatch;
+  /// Of several numbers of chunks that rows are sent in, the one whose step is
+  /// quickest (see Driver/ExpertChunks.h).
+  bool choosesChunks = false;
   std::optional<tg::ApplyPolicyPassOptions> policy;
   Choice<tg::ReshardAfterForwardPassOptions> reshard;
   Choice<tg::PartitionPassOptions> recompute;
@@ -137,6 +140,9 @@ struct StepOptions {
   /// The options of the same step with room for the rows of all experts: none
   /// are sent.
   StepOptions withRoomForAll() const;
+
+  /// Decides that no rows are sent to experts.
+  void sendNoRows();
 };
 
 /// `dp:4,tp:2`; empty without axes.

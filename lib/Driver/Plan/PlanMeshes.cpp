@@ -16,6 +16,7 @@
 #include "regather/Dialect/TG/Transforms/Experts.h"
 #include "regather/Dialect/TG/Transforms/ModelAxes.h"
 #include "regather/Driver/Clusters.h"
+#include "regather/Driver/ExpertChunks.h"
 #include "regather/Driver/PrepareStep.h"
 #include "regather/Driver/SimulatedStep.h"
 #include "regather/Pipelines/StepOptionText.h"
@@ -50,6 +51,8 @@ std::vector<std::string> MeshPlan::getFlags() const {
     flags.push_back("--batch=per-rank");
   if (!expertCapacity.empty())
     flags.push_back("--expert-capacity=" + expertCapacity);
+  if (!expertChunks.empty())
+    flags.push_back("--expert-chunks=" + expertChunks);
   auto add = [&](StringRef name, const std::string &value) {
     if (!value.empty())
       flags.push_back(("--" + name + "=" + value).str());
@@ -262,9 +265,7 @@ bool Search::setMesh(const MeshCandidate &mesh,
       return false;
   }
   if (mesh.experts == 1)
-    options.dispatch.decision = PassDecision::No;
-  if (options.dispatch.isWanted())
-    plan.expertCapacity = printStepOption(options, "expert-capacity");
+    options.sendNoRows();
   // Placements over axes that this mesh lacks are for others.
   llvm::erase_if(options.model.shard, [&](const std::string &text) {
     StringRef axis = tg::getAnnotatedAxis(text);
@@ -338,8 +339,13 @@ std::optional<Candidate> Search::measure(const MeshCandidate &mesh,
   if (!setMesh(mesh, placements, candidate.options, plan, problem))
     return std::nullopt;
   FirstError error(module.getContext());
-  FailureOr<MeasuredStep> measured =
-      measureStep(module, candidate.options, model);
+  FailureOr<MeasuredStep> measured = failure();
+  if (succeeded(decideExpertChunks(module, candidate.options)))
+    measured = measureStep(module, candidate.options, model);
+  if (candidate.options.dispatch.isWanted()) {
+    plan.expertCapacity = printStepOption(candidate.options, "expert-capacity");
+    plan.expertChunks = printStepOption(candidate.options, "expert-chunks");
+  }
   if (failed(measured)) {
     problem = error.text;
     return std::nullopt;
@@ -430,7 +436,7 @@ static FailureOr<StepOptions> applyFlags(ModuleOp module, StepOptions options,
   options.ranks.reset();
   options.memory.reset();
   options.model.shard.clear();
-  options.dispatch.decision = PassDecision::No;
+  options.sendNoRows();
   options.choosesParts = false;
   for (const std::string &flag : plan.getFlags()) {
     auto [name, value] = StringRef(flag).drop_front(2).split('=');
@@ -568,6 +574,8 @@ FailureOr<MeshSearch> regather::planMeshes(ModuleOp module,
   StepOptions options = request.step;
   if (!options.ranks)
     return module.emitError() << "a plan needs a number of ranks";
+  if (std::string message = findIdleChunks(options); !message.empty())
+    return module.emitError() << message;
   FailureOr<CostModel> model = loadChosenCluster(module, options);
   if (failed(model))
     return failure();

@@ -12,6 +12,7 @@
 #include "CollectReport.h"
 
 #include "regather/Driver/Clusters.h"
+#include "regather/Driver/ExpertChunks.h"
 #include "regather/Pipelines/StepOptionText.h"
 
 using namespace regather;
@@ -25,7 +26,8 @@ ReportCollector::prepare(mlir::ModuleOp module, const StepOptions &options) {
   StepOptions decided = options;
   decided.fitsDevice = true;
   std::optional<StepMemoryPlan> memory;
-  if (failed(decideMemory(module, decided, memory)))
+  if (failed(decideExpertChunks(module, decided)) ||
+      failed(decideMemory(module, decided, memory)))
     return mlir::failure();
   DecisionRemarks::Listening listening(*module.getContext(), remarks);
   llvm::FailureOr<PreparedStep> prepared = prepareWholeStep(module, decided);

@@ -35,6 +35,7 @@ private:
   void addRecomputation();
   void addAttention();
   void addExperts();
+  void addExpertChunks();
   void addMesh();
   void addMicroBatches();
   void add(ChangeKind kind, std::string title, std::string explanation,
@@ -217,8 +218,10 @@ void ChangeFinder::addExperts() {
     auto axis = parseMeshAxis(text);
     return axis && axis->first == "ep" && axis->second > 1;
   });
-  if (!hasAxis || options.dispatch.isWanted() || options.shard.elastic)
+  if (!hasAxis || options.shard.elastic)
     return;
+  if (options.dispatch.isWanted())
+    return addExpertChunks();
   tg::DispatchRowsPassOptions changed;
   add(ChangeKind::Experts, "Send rows to their experts",
       formatv("The ranks of ep have room for {0} times as many rows as if all "
@@ -230,6 +233,17 @@ void ChangeFinder::addExperts() {
       [changed](StepOptions &options) {
         options.dispatch = {PassDecision::Yes, changed};
       });
+}
+
+void ChangeFinder::addExpertChunks() {
+  if (options.dispatch.options.chunks != 1 || !isExposed())
+    return;
+  add(ChangeKind::Experts, "Send rows in two chunks",
+      "One chunk travels while experts compute the other one. Each has room "
+      "for "
+      "its own rows, and no bit changes.",
+      "--expert-chunks=2",
+      [](StepOptions &changed) { changed.dispatch.options.chunks = 2; });
 }
 
 std::optional<std::pair<std::string_view, int64_t>>

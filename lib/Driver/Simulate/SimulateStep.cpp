@@ -11,6 +11,7 @@
 #include "OrderFile.h"
 
 #include "regather/Driver/Clusters.h"
+#include "regather/Driver/ExpertChunks.h"
 #include "regather/Driver/PrepareStep.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -84,7 +85,8 @@ regather::predictStep(ModuleOp module, const SimulateRequest &given) {
   // A given order is one of the step as it is.
   request.step.fitsDevice = request.orderFile.empty();
   std::optional<StepMemoryPlan> memory;
-  if (failed(decideMemory(module, request.step, memory)))
+  if (failed(decideExpertChunks(module, request.step)) ||
+      failed(decideMemory(module, request.step, memory)))
     return nullptr;
   // Only of kernels is it known where they lie in memory.
   request.takesKernels |= memory || request.step.offload.isWanted();
