@@ -173,6 +173,16 @@ static bool writesAll(const IndexedRows &indexed) {
   return !indexed.accumulates || isZero(node.getOperand(indexed.self));
 }
 
+Value DispatchedRegion::getNarrow(Value batch) {
+  // Chunks read one tensor, but backward none that forward would have to keep.
+  Value &narrow = narrowed[batch];
+  Operation *maker = narrow ? narrow.getDefiningOp() : nullptr;
+  if (maker && getPhase(maker) == communication.getPlace().phase.getValue())
+    return narrow;
+  narrow = narrowRows(batch, communication);
+  return narrow ? narrow : batch;
+}
+
 Value DispatchedRegion::sendFromBatch(Value value, unsigned chunk) {
   Operation *op = value.getDefiningOp();
   const SortedOp *planned = op ? rows.find(op) : nullptr;
@@ -185,9 +195,7 @@ Value DispatchedRegion::sendFromBatch(Value value, unsigned chunk) {
     return nullptr;
   // Sums have no wider type of their own here, so that a cast can come later.
   auto sendFrom = [&](Value batch, Value numbers) {
-    Value narrow = narrowRows(batch, communication);
-    Value moved =
-        exchange.getChunk(chunk).sendFrom(narrow ? narrow : batch, numbers);
+    Value moved = exchange.getChunk(chunk).sendFrom(getNarrow(batch), numbers);
     return communication.castTo(moved, getElementTypeOrSelf(batch.getType()));
   };
   if (!indexed->values)

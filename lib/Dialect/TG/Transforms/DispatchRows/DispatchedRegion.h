@@ -69,6 +69,8 @@ private:
   /// `value` sent without putting it in the order of the sort first, where it
   /// is moved there from the batch; null if it is not.
   mlir::Value sendFromBatch(mlir::Value value, unsigned chunk);
+  /// The rows of a batch in the narrowest type that they are made of.
+  mlir::Value getNarrow(mlir::Value batch);
   /// What the ranks of the experts send back of `value`, by slot.
   mlir::Value getReturned(mlir::Value value, int64_t dim);
   /// True if less is moved where `value` is computed again from what it is made
@@ -111,6 +113,8 @@ private:
   /// By value, what has it in the order of the rank's own sort, and by slot
   /// where it is sent back to.
   llvm::DenseMap<mlir::Value, mlir::Value> own, returned;
+  /// By batch, its rows before they are widened.
+  llvm::DenseMap<mlir::Value, mlir::Value> narrowed;
   /// By matrices, the rank's part.
   llvm::DenseMap<mlir::Value, mlir::Value> parts;
   /// What was replaced, in order.
