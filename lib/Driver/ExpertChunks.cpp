@@ -21,9 +21,10 @@ static constexpr int64_t kNumbers[] = {1, 2, 4};
 
 LogicalResult regather::decideExpertChunks(ModuleOp module,
                                            StepOptions &options) {
-  if (!std::exchange(options.choosesChunks, false) ||
-      !options.dispatch.isWanted())
+  // Chunks of what nobody sends are refused where the step is prepared.
+  if (!options.choosesChunks || !options.dispatch.isWanted())
     return success();
+  options.choosesChunks = false;
   FailureOr<CostModel> model = loadChosenCluster(module, options);
   if (failed(model))
     return failure();

@@ -16,12 +16,28 @@ import pytest
 torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
 
 import regather  # noqa: E402
-from model_cases import GROUPED  # noqa: E402
+from model_cases import GROUPED, library_model, random_tokens  # noqa: E402
 from regather_tools import run_tool  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 from test_dispatch_rows import run, without_choice  # noqa: E402
-from test_expert_parallel import MESHES, captured  # noqa: E402, F401
+from test_expert_parallel import MESHES  # noqa: E402
 from test_shard_parameters import Captured, assert_close  # noqa: E402
+
+CAPTURED: dict[str, Captured] = {}
+
+
+@pytest.fixture
+def captured(name: str, tmp_path_factory: pytest.TempPathFactory) -> Captured:
+    """A batch of which the products of a chunk are large enough for the library:
+    the smallest ones are generated code, which adds up in another order."""
+    def make() -> tuple:
+        model, _, loss, targets = library_model(name)
+        tokens = random_tokens(8, 24)
+        return (model, {"input_ids": tokens, "labels": tokens.roll(1, 1)},
+                loss, targets)
+    if name not in CAPTURED:
+        CAPTURED[name] = Captured(make, tmp_path_factory.mktemp(name))
+    return CAPTURED[name]
 
 
 def equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]
@@ -33,7 +49,7 @@ def equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]
 # Four times the room that is needed if experts get equally many is room for
 # all rows of a chunk.
 @pytest.mark.parametrize("name", ["mixtral_grouped", "gpt_oss", "deepseek_v3"])
-def test_no_bit_depends_on_chunks(captured: Captured,  # noqa: F811
+def test_no_bit_depends_on_chunks(captured: Captured,
                                   name: str) -> None:
     options = ("--mesh=dp:2,ep:2", "--expert-capacity=4")
     _, whole = run(captured, *options)
@@ -46,7 +62,7 @@ def test_no_bit_depends_on_chunks(captured: Captured,  # noqa: F811
 
 @pytest.mark.parametrize("mesh", [one for one in MESHES if one != "dp:2,ep:2"])
 @pytest.mark.parametrize("name", ["mixtral_grouped"])
-def test_equals_one_device(captured: Captured, name: str,  # noqa: F811
+def test_equals_one_device(captured: Captured, name: str,
                            mesh: str) -> None:
     report, results = run(captured, f"--mesh={mesh}", *MESHES[mesh],
                           "--expert-capacity=4", "--expert-chunks=2")
@@ -55,7 +71,7 @@ def test_equals_one_device(captured: Captured, name: str,  # noqa: F811
 
 
 @pytest.mark.parametrize("name", ["mixtral_grouped", "gpt_oss", "deepseek_v3"])
-def test_nothing_reads_room_without_a_row(captured: Captured,  # noqa: F811
+def test_nothing_reads_room_without_a_row(captured: Captured,
                                           name: str) -> None:
     report, results = run(
         captured, "--mesh=dp:2,ep:2", "--expert-capacity=4",
@@ -66,7 +82,7 @@ def test_nothing_reads_room_without_a_row(captured: Captured,  # noqa: F811
 
 @pytest.mark.parametrize("name", ["mixtral_grouped"])
 def test_a_chunk_without_room_runs_the_step_again(
-        captured: Captured, name: str, tmp_path: Path) -> None:  # noqa: F811
+        captured: Captured, name: str, tmp_path: Path) -> None:
     inputs = without_choice(captured, tmp_path / "same.safetensors")
     options = ("--mesh=dp:2,ep:2", "--steps=3",
                "--optimizer=sgd momentum=0.9", "--learning-rate=0.1")
@@ -78,7 +94,7 @@ def test_a_chunk_without_room_runs_the_step_again(
 
 
 @pytest.mark.parametrize("name", ["mixtral_grouped"])
-def test_a_bundle_has_chunks(captured: Captured, name: str,  # noqa: F811
+def test_a_bundle_has_chunks(captured: Captured, name: str,
                              tmp_path: Path) -> None:
     options = ("--mesh=dp:2,ep:2", "--expert-capacity=4", "--expert-chunks=2")
     result = run_tool("regather", "compile", captured.directory / "step.mlir",
@@ -109,7 +125,7 @@ def test_a_bundle_has_chunks(captured: Captured, name: str,  # noqa: F811
      "got 1000000"),
 ])
 @pytest.mark.parametrize("name", ["mixtral_grouped"])
-def test_what_cannot_be(captured: Captured, name: str,  # noqa: F811
+def test_what_cannot_be(captured: Captured, name: str,
                         options: list[str], message: str) -> None:
     result = run_tool("regather", "run", captured.directory / "step.mlir",
                       "--mesh=dp:2,ep:2", *options, "--random-inputs=1")

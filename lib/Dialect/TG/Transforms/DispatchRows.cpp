@@ -130,7 +130,8 @@ struct DispatchRows
     }
     if (chunks < 1) {
       emitError(getOperation().getLoc())
-          << "option 'chunks' must be at least 1, got " << chunks;
+          << "option 'chunks' must be at least 1, got "
+          << static_cast<int64_t>(chunks);
       return signalPassFailure();
     }
     for (FunctionOpInterface op : getSteps(getOperation()))
@@ -178,9 +179,9 @@ private:
         continue;
       int64_t numRows = rows.getSort(sort).rows;
       if (numRows % chunks != 0)
-        return op->emitError()
-               << "option 'chunks' must divide the " << numRows
-               << " rows that each rank sorts here, got " << chunks;
+        return op->emitError() << "option 'chunks' must divide the " << numRows
+                               << " rows that each rank sorts here, got "
+                               << static_cast<int64_t>(chunks);
       ExchangeSizes sizes = getSizes(plan, numRows, chunks, ranks, capacity);
       sizes.isPoisoned = poison;
       DispatchedRegion region(rows, sort, plan, sizes, *communication);
