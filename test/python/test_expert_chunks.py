@@ -133,7 +133,7 @@ def test_what_cannot_be(captured: Captured, name: str,
     assert re.search(message, result.stderr), result.stderr
 
 
-def capture_wide(folder: Path, tokens: int = 2048) -> Path:
+def capture_wide(folder: Path) -> Path:
     """A layer of experts whose exchange takes as long as its products."""
     transformers = pytest.importorskip("transformers")
     sizes = GROUPED | dict(
@@ -142,7 +142,7 @@ def capture_wide(folder: Path, tokens: int = 2048) -> Path:
     with torch.device("meta"):
         model = transformers.MixtralForCausalLM(
             transformers.MixtralConfig(**sizes)).to(torch.bfloat16)
-        batch = torch.zeros(16, tokens, dtype=torch.int64)
+        batch = torch.zeros(256, 1024, dtype=torch.int64)
     model.config._experts_implementation = "grouped_mm"
     file = folder / "wide.fx.json"
     regather.capture(model, {"input_ids": batch, "labels": batch}).save(file)
@@ -150,11 +150,12 @@ def capture_wide(folder: Path, tokens: int = 2048) -> Path:
 
 
 def simulate(file: Path, *options: str) -> tuple[dict, str]:
+    written = file.with_suffix(".simulated.json")
     result = run_tool("regather", "simulate", file, "--mesh=ep:16",
                       "--cluster=h100-nodes", "--expert-capacity=1.25",
-                      "--kernels", "--json", *options, timeout=300)
+                      "--kernels", f"--json={written}", *options, timeout=300)
     assert result.code == 0, result.stderr
-    return json.loads(result.stdout), result.stderr
+    return json.loads(written.read_text()), result.stderr
 
 
 def test_chunks_hide_communication(tmp_path: Path) -> None:
