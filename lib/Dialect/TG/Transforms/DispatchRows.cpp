@@ -186,10 +186,7 @@ private:
       sizes.isPoisoned = poison;
       DispatchedRegion region(rows, sort, plan, sizes, *communication);
       region.run();
-      for (int64_t chunk = 0; chunk != chunks; ++chunk)
-        missing.push_back(region.getExchange()
-                              .getChunk(static_cast<unsigned>(chunk))
-                              .getMissing());
+      missing.push_back(region.getExchange().getMissing());
       last = &rows.getSort(sort);
       ++numDispatched;
       remark::passed(

@@ -122,7 +122,7 @@ DispatchedRegion::DispatchedRegion(const SortedRows &rows, unsigned sort,
 Type DispatchedRegion::getSentType(Value value, const SortedForm &form,
                                    unsigned chunk) const {
   SmallVector<int64_t> shape(getTensorType(value).getShape());
-  shape[form.dim] = exchange.getSlots(chunk);
+  shape[form.dim] = exchange.countSlots(chunk);
   return getTensorType(value).clone(shape);
 }
 
@@ -148,7 +148,7 @@ Value DispatchedRegion::getSent(Value value, int64_t dim, unsigned chunk) {
   }
   Value moved = sendFromBatch(value, chunk);
   if (!moved)
-    moved = exchange.getChunk(chunk).send(value, dim);
+    moved = exchange.send(value, dim, chunk);
   return sent[chunk][value] = moved;
 }
 
@@ -195,7 +195,7 @@ Value DispatchedRegion::sendFromBatch(Value value, unsigned chunk) {
     return nullptr;
   // Sums have no wider type of their own here, so that a cast can come later.
   auto sendFrom = [&](Value batch, Value numbers) {
-    Value moved = exchange.getChunk(chunk).sendFrom(getNarrow(batch), numbers);
+    Value moved = exchange.sendFrom(getNarrow(batch), numbers, chunk);
     return communication.castTo(moved, getElementTypeOrSelf(batch.getType()));
   };
   if (!indexed->values)
@@ -431,10 +431,10 @@ Value DispatchedRegion::buildRowGradient(Operation *op, unsigned chunk) {
   Value w = turn(nodes, communication.getBuilder(), getPart(op, gemm.w.tensor));
   Value ends =
       exchange.getEnds(chunk, getElementTypeOrSelf(gemm.ends.getType()));
-  Value gradient =
-      nodes.make(NodeTarget::TransformersGroupedMmFallbackDefault,
-                 getTensorType(y).clone({exchange.getSlots(chunk), gemm.inner}),
-                 {y, w, ends});
+  Value gradient = nodes.make(
+      NodeTarget::TransformersGroupedMmFallbackDefault,
+      getTensorType(y).clone({exchange.countSlots(chunk), gemm.inner}),
+      {y, w, ends});
   setShare(gradient.getDefiningOp(), op);
   return gradient;
 }

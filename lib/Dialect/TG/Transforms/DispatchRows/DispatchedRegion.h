@@ -18,8 +18,8 @@
 #define REGATHER_DIALECT_TG_TRANSFORMS_DISPATCHROWS_DISPATCHEDREGION_H
 
 #include "../ShardParameters/SortedRows.h"
-#include "ChunkedExchange.h"
 #include "ExpertMatrices.h"
+#include "RowExchange.h"
 
 namespace regather::tg::spmd {
 
@@ -56,7 +56,7 @@ public:
 
   /// Carries out the rows' operations, and erases those that are replaced.
   void run();
-  const ChunkedExchange &getExchange() const { return exchange; }
+  const RowExchange &getExchange() const { return exchange; }
 
 private:
   /// The rows of `chunk` of the value, or of all, as the ranks of the experts
@@ -107,7 +107,7 @@ private:
   unsigned sort;
   const DispatchPlan &plan;
   Communication &communication;
-  ChunkedExchange exchange;
+  RowExchange exchange;
   /// By chunk, and for all, what has a value where the experts are.
   llvm::SmallVector<llvm::DenseMap<mlir::Value, mlir::Value>> sent;
   /// By value, what has it in the order of the rank's own sort, and by slot

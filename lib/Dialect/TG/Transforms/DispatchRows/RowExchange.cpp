@@ -15,14 +15,85 @@ using namespace regather;
 using namespace regather::tg;
 using namespace regather::tg::spmd;
 
-Value RowExchange::swap(Value value, int64_t dim) {
-  return communication.swap(value, dim, axes);
+static int64_t countRows(Value numbers) {
+  return cast<RankedTensorType>(numbers.getType()).getDimSize(0);
 }
 
-Value RowExchange::plan(Value sortedIds, Value places) {
+//===----------------------------------------------------------------------===//
+// Numbers of chunks
+//===----------------------------------------------------------------------===//
+
+Value RowExchange::combineByChunk(NodeTarget target, Value numbers,
+                                  int64_t by) {
+  if (sizes.chunks == 1)
+    return numbers;
+  int64_t count = countRows(numbers);
+  Value byChunk = nodes.reshape(numbers, {sizes.chunks, count / sizes.chunks});
+  Value first =
+      nodes.reshape(nodes.countBy(by, sizes.chunks), {sizes.chunks, 1});
+  return nodes.reshape(nodes.makeBinary(target, byChunk, first), {count});
+}
+
+Value RowExchange::addByChunk(Value numbers, int64_t by) {
+  return combineByChunk(NodeTarget::AtenAddTensor, numbers, by);
+}
+
+Value RowExchange::subtractByChunk(Value numbers, int64_t by) {
+  return combineByChunk(NodeTarget::AtenSubTensor, numbers, by);
+}
+
+Value RowExchange::repeatByChunk(Value numbers, int64_t by) {
+  if (sizes.chunks == 1)
+    return numbers;
+  int64_t count = countRows(numbers);
+  Value first =
+      nodes.reshape(nodes.countBy(by, sizes.chunks), {sizes.chunks, 1});
+  Value repeated = nodes.makeBinary(NodeTarget::AtenAddTensor, first,
+                                    nodes.reshape(numbers, {1, count}));
+  return nodes.reshape(repeated, {sizes.chunks * count});
+}
+
+Value RowExchange::takeChunk(Value numbers, unsigned chunk) {
+  int64_t count = countRows(numbers) / sizes.chunks;
+  return nodes.slice(numbers, 0, chunk * count, count);
+}
+
+int64_t RowExchange::countSlots(unsigned chunk) const {
+  bool isOne = chunk < getNumChunks();
+  return isOne ? sizes.getSlots() : sizes.chunks * sizes.getSlots();
+}
+
+//===----------------------------------------------------------------------===//
+// Where rows go
+//===----------------------------------------------------------------------===//
+
+void RowExchange::start(Value sortedIds, Value numbers) {
   Type i64 = communication.getBuilder().getI64Type();
-  int64_t rows = sizes.rows, ranks = sizes.ranks, own = sizes.own,
-          room = sizes.room, slots = sizes.getSlots();
+  sortedIds = communication.castTo(sortedIds, i64);
+  if (sizes.chunks > 1) {
+    findChunks(communication.castTo(numbers, i64));
+    sortedIds = nodes.take(sortedIds, 0, places);
+  }
+  receive(planSlots(sortedIds));
+  getEnds(0, communication.getBuilder().getI32Type());
+}
+
+void RowExchange::findChunks(Value numbers) {
+  int64_t count = sizes.chunks * sizes.rows;
+  Value seconds =
+      nodes.shift(nodes.countBy(sizes.rows, sizes.chunks - 1), sizes.rows);
+  Value chunk = nodes.countBelow(seconds, nodes.shift(numbers, 1));
+  // No two keys are equal, so that any sort will do.
+  Value keys =
+      nodes.makeBinary(NodeTarget::AtenAddTensor, nodes.multiply(chunk, count),
+                       nodes.countBy(1, count));
+  places = nodes.sort(keys).second;
+}
+
+Value RowExchange::planSlots(Value sortedIds) {
+  int64_t chunks = sizes.chunks, rows = chunks * sizes.rows,
+          ranks = sizes.ranks, own = sizes.own, room = sizes.room,
+          slots = sizes.getSlots(), experts = ranks * own;
   auto add = [&](Value a, Value b) {
     return nodes.makeBinary(NodeTarget::AtenAddTensor, a, b);
   };
@@ -32,11 +103,20 @@ Value RowExchange::plan(Value sortedIds, Value places) {
   auto both = [&](Value a, Value b) {
     return nodes.makeBinary(NodeTarget::AtenLogicalAndDefault, a, b);
   };
-  sortedIds = communication.castTo(sortedIds, i64);
 
-  // Where the rows of each rank begin, and end.
-  Value edges = nodes.countBelow(sortedIds, nodes.countBy(own, ranks + 1));
-  Value number = nodes.countBy(1, ranks);
+  // Where the rows of each chunk for each rank begin, and end. Those of no
+  // expert come behind all others of their chunk.
+  Value keys = sortedIds;
+  if (chunks > 1)
+    keys = addByChunk(
+        nodes.makeBinary(
+            NodeTarget::AtenMinimumDefault, keys,
+            nodes.makeNumber(static_cast<double>(experts),
+                             communication.getBuilder().getI64Type())),
+        experts + 1);
+  Value edges = nodes.countBelow(
+      keys, repeatByChunk(nodes.countBy(own, ranks + 1), experts + 1));
+  Value number = repeatByChunk(nodes.countBy(1, ranks), ranks + 1);
   Value starts = nodes.take(edges, 0, number);
   Value stops = nodes.take(edges, 0, nodes.shift(number, 1));
   Value most = nodes.reshape(
@@ -45,55 +125,143 @@ Value RowExchange::plan(Value sortedIds, Value places) {
   missing = nodes.shift(most, -room);
 
   // The rows of the slots.
-  Value row = add(nodes.reshape(starts, {ranks, 1}),
+  Value row = add(nodes.reshape(starts, {chunks * ranks, 1}),
                   nodes.reshape(nodes.countBy(1, room), {1, room}));
   Value exists = nodes.compare(NodeTarget::AtenLtTensor, row,
-                               nodes.reshape(stops, {ranks, 1}));
-  rowOfSlot = nodes.reshape(nodes.select(exists, row, 0), {slots});
-  Value sentIds = subtract(
-      nodes.reshape(nodes.take(sortedIds, 0, rowOfSlot), {ranks, room}),
-      nodes.reshape(nodes.countBy(own, ranks), {ranks, 1}));
-  sentIds = nodes.select(exists, sentIds, static_cast<double>(own));
-  if (places)
-    rowOfSlot = nodes.take(places, 0, rowOfSlot);
+                               nodes.reshape(stops, {chunks * ranks, 1}));
+  rowOfSlot = nodes.reshape(nodes.select(exists, row, 0), {chunks * slots});
+  SmallVector<int64_t> shape = {ranks, room};
+  if (chunks > 1)
+    shape.insert(shape.begin(), chunks);
+  Value sentIds =
+      subtract(nodes.reshape(nodes.take(sortedIds, 0, rowOfSlot), shape),
+               nodes.reshape(nodes.countBy(own, ranks), {ranks, 1}));
+  sentIds = nodes.select(nodes.reshape(exists, shape), sentIds,
+                         static_cast<double>(own));
 
   // The slots of the rows. Those of no expert, and those that are missing, get
   // any.
   Value rank = nodes.countBelow(nodes.shift(nodes.countBy(own, ranks - 1), own),
                                 nodes.shift(sortedIds, 1));
-  Value column = subtract(nodes.countBy(1, rows), nodes.take(starts, 0, rank));
+  Value part = addByChunk(rank, ranks);
+  Value column = subtract(nodes.countBy(1, rows), nodes.take(starts, 0, part));
   Value fits = both(nodes.compare(NodeTarget::AtenGeScalar, column, 0),
                     nodes.compare(NodeTarget::AtenLtScalar, column, room));
-  slotOfRow = add(nodes.multiply(rank, room), nodes.select(fits, column, 0));
+  slotOfRow = add(nodes.multiply(part, room), nodes.select(fits, column, 0));
+  if (chunks > 1) {
+    rowOfSlot = nodes.take(places, 0, rowOfSlot);
+    slotOfRow = nodes.place(slotOfRow, places);
+  }
   return sentIds;
 }
 
-void RowExchange::receive(Value ids) {
-  received.sort(ids, sizes.own, nodes);
+void RowExchange::receive(Value sentIds) {
+  int64_t chunks = sizes.chunks, ranks = sizes.ranks, room = sizes.room,
+          slots = sizes.getSlots();
+  if (chunks > 1)
+    sentIds = nodes.swapOuter(sentIds, {chunks, ranks, room});
+  receivedIds = swap(nodes.reshape(sentIds, {chunks * slots}), 0);
+  Value bySlot = receivedIds;
+  if (chunks > 1)
+    bySlot = nodes.reshape(nodes.swapOuter(bySlot, {ranks, chunks, room}),
+                           {chunks, slots});
+  std::tie(ids, order) = nodes.sort(bySlot);
+  ids = nodes.reshape(ids, {chunks * slots});
+  order = nodes.reshape(order, {chunks * slots});
+  mask = nodes.compare(NodeTarget::AtenLtScalar, ids, sizes.own);
   placeOfSlot =
-      nodes.place(nodes.countBy(1, sizes.getSlots()), received.getOrder());
+      nodes.place(nodes.countBy(1, chunks * slots), addByChunk(order, slots));
+  inverse = subtractByChunk(placeOfSlot, slots);
 }
 
-Value RowExchange::sort(Value rows, int64_t dim) {
-  Value sorted = nodes.take(rows, dim, received.getOrder());
-  auto type = cast<RankedTensorType>(sorted.getType());
+void RowExchange::receiveAll() {
+  if (merged)
+    return;
+  Value allOrder;
+  std::tie(allIds, allOrder) = nodes.sort(receivedIds);
+  Value bySender =
+      nodes.swapOuter(placeOfSlot, {sizes.chunks, sizes.ranks, sizes.room});
+  merged =
+      nodes.take(nodes.reshape(bySender, {countSlots(getAll())}), 0, allOrder);
+}
+
+Value RowExchange::getEnds(unsigned chunk, Type element) {
+  bool isOne = chunk < getNumChunks();
+  Value &known = isOne ? ends[element] : allEnds[element];
+  if (!known) {
+    if (!isOne)
+      receiveAll();
+    Value behind = nodes.shift(nodes.countBy(1, sizes.own), 1);
+    if (isOne)
+      behind = repeatByChunk(behind, sizes.own + 1);
+    Value count = nodes.countBelow(
+        isOne ? addByChunk(ids, sizes.own + 1) : allIds, behind);
+    if (isOne)
+      count = subtractByChunk(count, sizes.getSlots());
+    known = communication.castTo(count, element);
+  }
+  return isOne ? takeChunk(known, chunk) : known;
+}
+
+Value RowExchange::getMask(unsigned chunk) {
+  if (chunk < getNumChunks())
+    return takeChunk(mask, chunk);
+  receiveAll();
+  if (!allMask)
+    allMask = nodes.compare(NodeTarget::AtenLtScalar, allIds, sizes.own);
+  return allMask;
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+Value RowExchange::swap(Value value, int64_t dim) {
+  return communication.swap(value, dim, axes);
+}
+
+Value RowExchange::sort(Value received, int64_t dim, unsigned chunk) {
+  Value rows = nodes.take(received, dim, takeChunk(order, chunk));
+  auto type = cast<RankedTensorType>(rows.getType());
   if (!sizes.isPoisoned || !isa<FloatType>(type.getElementType()))
-    return sorted;
+    return rows;
   SmallVector<int64_t> shape(type.getRank(), 1);
   shape[dim] = type.getDimSize(dim);
-  return nodes.select(nodes.reshape(received.getMask(), shape), sorted,
+  return nodes.select(nodes.reshape(getMask(chunk), shape), rows,
                       std::numeric_limits<double>::quiet_NaN());
 }
 
-Value RowExchange::send(Value rows, int64_t dim) {
-  return sort(swap(nodes.take(rows, dim, rowOfSlot), dim), dim);
+Value RowExchange::send(Value rows, int64_t dim, unsigned chunk) {
+  Value slots = nodes.take(rows, dim, takeChunk(rowOfSlot, chunk));
+  return sort(swap(slots, dim), dim, chunk);
 }
 
-Value RowExchange::sendFrom(Value batch, Value numbers) {
-  Value rows = nodes.take(batch, 0, nodes.take(numbers, 0, rowOfSlot));
-  return sort(swap(rows, 0), 0);
+Value RowExchange::sendFrom(Value batch, Value numbers, unsigned chunk) {
+  Value rows =
+      nodes.take(batch, 0, nodes.take(numbers, 0, takeChunk(rowOfSlot, chunk)));
+  return sort(swap(rows, 0), 0, chunk);
 }
 
-Value RowExchange::returnSlots(Value sorted, int64_t dim) {
-  return swap(nodes.take(sorted, dim, placeOfSlot), dim);
+Value RowExchange::merge(ValueRange sorted, int64_t dim) {
+  if (sizes.chunks == 1)
+    return sorted.front();
+  receiveAll();
+  return nodes.take(nodes.concatenate(sorted, dim), dim, merged);
+}
+
+Value RowExchange::returnSlots(ValueRange sorted, int64_t dim) {
+  SmallVector<Value> returned;
+  for (auto [chunk, rows] : llvm::enumerate(sorted)) {
+    Value slots = takeChunk(inverse, static_cast<unsigned>(chunk));
+    returned.push_back(swap(nodes.take(rows, dim, slots), dim));
+  }
+  return nodes.concatenate(returned, dim);
+}
+
+Value RowExchange::readSlots(Value returned, int64_t dim) {
+  return nodes.take(returned, dim, slotOfRow);
+}
+
+Value RowExchange::findSlots(Value numbers) {
+  return nodes.take(slotOfRow, 0, numbers);
 }

@@ -38,6 +38,22 @@ Value RowNodes::slice(Value value, int64_t dim, int64_t first, int64_t count) {
                builder.getI64IntegerAttr(first + count)});
 }
 
+Value RowNodes::concatenate(ValueRange parts, int64_t dim) {
+  return communication.getTreeSums().concatenate(parts, dim);
+}
+
+Value RowNodes::swapOuter(Value value, ArrayRef<int64_t> shape) {
+  auto order = llvm::to_vector(
+      llvm::seq<int64_t>(0, static_cast<int64_t>(shape.size())));
+  SmallVector<int64_t> swapped(shape);
+  std::swap(order[0], order[1]);
+  std::swap(swapped[0], swapped[1]);
+  return make(NodeTarget::AtenPermuteDefault, getRowsType(value).clone(swapped),
+              reshape(value, shape),
+              {OperandAttr::get(builder.getContext(), 0),
+               builder.getI64ArrayAttr(order)});
+}
+
 Value RowNodes::countBelow(Value keys, Value numbers) {
   return make(NodeTarget::AtenSearchsortedTensor, getRowsType(numbers),
               {keys, numbers});
@@ -70,19 +86,4 @@ Value RowNodes::place(Value values, Value places) {
               {OperandAttr::get(builder.getContext(), 0),
                builder.getArrayAttr(OperandAttr::get(builder.getContext(), 1)),
                OperandAttr::get(builder.getContext(), 2)});
-}
-
-void SortedSlots::sort(Value received, int64_t numExperts, RowNodes &nodes) {
-  own = numExperts;
-  std::tie(ids, order) = nodes.sort(received);
-  mask = nodes.compare(NodeTarget::AtenLtScalar, ids, own);
-}
-
-Value SortedSlots::getEnds(Type element, RowNodes &nodes,
-                           Communication &communication) {
-  Value &known = ends[element];
-  if (known)
-    return known;
-  Value behind = nodes.shift(nodes.countBy(1, own), 1);
-  return known = communication.castTo(nodes.countBelow(ids, behind), element);
 }
