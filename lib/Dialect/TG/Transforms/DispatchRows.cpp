@@ -146,6 +146,7 @@ private:
     SortedRows rows(block);
     std::optional<DataMesh> mesh;
     std::unique_ptr<Communication> communication;
+    std::unique_ptr<CountedNumbers> counted;
     SmallVector<Value> missing;
     const RowSort *last = nullptr;
     bool isKept = false;
@@ -172,6 +173,7 @@ private:
         mesh = getMesh(
             SymbolTable::lookupNearestSymbolFrom<MeshOp>(op, plan.mesh));
         communication = std::make_unique<Communication>(*mesh, block);
+        counted = std::make_unique<CountedNumbers>(*communication, block);
       }
       // One rank has all experts; another mesh would have a count of its own.
       int64_t ranks = mesh->countRanks(plan.axes);
@@ -184,7 +186,8 @@ private:
                                << static_cast<int64_t>(chunks);
       ExchangeSizes sizes = getSizes(plan, numRows, chunks, ranks, capacity);
       sizes.isPoisoned = poison;
-      DispatchedRegion region(rows, sort, plan, sizes, *communication);
+      DispatchedRegion region(rows, sort, plan, sizes, *communication,
+                              *counted);
       region.run();
       missing.push_back(region.getExchange().getMissing());
       last = &rows.getSort(sort);

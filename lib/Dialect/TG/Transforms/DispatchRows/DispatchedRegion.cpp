@@ -115,9 +115,11 @@ ExchangeSizes regather::tg::spmd::getSizes(const DispatchPlan &plan,
 DispatchedRegion::DispatchedRegion(const SortedRows &rows, unsigned sort,
                                    const DispatchPlan &plan,
                                    const ExchangeSizes &sizes,
-                                   Communication &communication)
+                                   Communication &communication,
+                                   CountedNumbers &counted)
     : rows(rows), sort(sort), plan(plan), communication(communication),
-      exchange(communication, plan.axes, sizes), sent(exchange.getAll() + 1) {}
+      exchange(communication, counted, plan.axes, sizes),
+      sent(exchange.getAll() + 1) {}
 
 Type DispatchedRegion::getSentType(Value value, const SortedForm &form,
                                    unsigned chunk) const {

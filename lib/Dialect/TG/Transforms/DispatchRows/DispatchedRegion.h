@@ -52,7 +52,7 @@ class DispatchedRegion {
 public:
   DispatchedRegion(const SortedRows &rows, unsigned sort,
                    const DispatchPlan &plan, const ExchangeSizes &sizes,
-                   Communication &communication);
+                   Communication &communication, CountedNumbers &counted);
 
   /// Carries out the rows' operations, and erases those that are replaced.
   void run();

@@ -30,7 +30,7 @@ Value RowExchange::combineByChunk(NodeTarget target, Value numbers,
   int64_t count = countRows(numbers);
   Value byChunk = nodes.reshape(numbers, {sizes.chunks, count / sizes.chunks});
   Value first =
-      nodes.reshape(nodes.countBy(by, sizes.chunks), {sizes.chunks, 1});
+      nodes.reshape(counted.get(0, by, sizes.chunks), {sizes.chunks, 1});
   return nodes.reshape(nodes.makeBinary(target, byChunk, first), {count});
 }
 
@@ -40,17 +40,6 @@ Value RowExchange::addByChunk(Value numbers, int64_t by) {
 
 Value RowExchange::subtractByChunk(Value numbers, int64_t by) {
   return combineByChunk(NodeTarget::AtenSubTensor, numbers, by);
-}
-
-Value RowExchange::repeatByChunk(Value numbers, int64_t by) {
-  if (sizes.chunks == 1)
-    return numbers;
-  int64_t count = countRows(numbers);
-  Value first =
-      nodes.reshape(nodes.countBy(by, sizes.chunks), {sizes.chunks, 1});
-  Value repeated = nodes.makeBinary(NodeTarget::AtenAddTensor, first,
-                                    nodes.reshape(numbers, {1, count}));
-  return nodes.reshape(repeated, {sizes.chunks * count});
 }
 
 Value RowExchange::takeChunk(Value numbers, unsigned chunk) {
@@ -80,13 +69,12 @@ void RowExchange::start(Value sortedIds, Value numbers) {
 
 void RowExchange::findChunks(Value numbers) {
   int64_t count = sizes.chunks * sizes.rows;
-  Value seconds =
-      nodes.shift(nodes.countBy(sizes.rows, sizes.chunks - 1), sizes.rows);
+  Value seconds = counted.get(sizes.rows, sizes.rows, sizes.chunks - 1);
   Value chunk = nodes.countBelow(seconds, nodes.shift(numbers, 1));
   // No two keys are equal, so that any sort will do.
   Value keys =
       nodes.makeBinary(NodeTarget::AtenAddTensor, nodes.multiply(chunk, count),
-                       nodes.countBy(1, count));
+                       counted.get(0, 1, count));
   places = nodes.sort(keys).second;
 }
 
@@ -115,10 +103,12 @@ Value RowExchange::planSlots(Value sortedIds) {
                              communication.getBuilder().getI64Type())),
         experts + 1);
   Value edges = nodes.countBelow(
-      keys, repeatByChunk(nodes.countBy(own, ranks + 1), experts + 1));
-  Value number = repeatByChunk(nodes.countBy(1, ranks), ranks + 1);
-  Value starts = nodes.take(edges, 0, number);
-  Value stops = nodes.take(edges, 0, nodes.shift(number, 1));
+      keys, counted.getRepeated(chunks, experts + 1, 0, own, ranks + 1));
+  Value byChunk = nodes.reshape(edges, {chunks, ranks + 1});
+  Value starts =
+      nodes.reshape(nodes.slice(byChunk, 1, 0, ranks), {chunks * ranks});
+  Value stops =
+      nodes.reshape(nodes.slice(byChunk, 1, 1, ranks), {chunks * ranks});
   Value most = nodes.reshape(
       nodes.reduce(NodeTarget::AtenAmaxDefault, subtract(stops, starts), 0),
       {});
@@ -126,7 +116,7 @@ Value RowExchange::planSlots(Value sortedIds) {
 
   // The rows of the slots.
   Value row = add(nodes.reshape(starts, {chunks * ranks, 1}),
-                  nodes.reshape(nodes.countBy(1, room), {1, room}));
+                  nodes.reshape(counted.get(0, 1, room), {1, room}));
   Value exists = nodes.compare(NodeTarget::AtenLtTensor, row,
                                nodes.reshape(stops, {chunks * ranks, 1}));
   rowOfSlot = nodes.reshape(nodes.select(exists, row, 0), {chunks * slots});
@@ -135,16 +125,16 @@ Value RowExchange::planSlots(Value sortedIds) {
     shape.insert(shape.begin(), chunks);
   Value sentIds =
       subtract(nodes.reshape(nodes.take(sortedIds, 0, rowOfSlot), shape),
-               nodes.reshape(nodes.countBy(own, ranks), {ranks, 1}));
+               nodes.reshape(counted.get(0, own, ranks), {ranks, 1}));
   sentIds = nodes.select(nodes.reshape(exists, shape), sentIds,
                          static_cast<double>(own));
 
   // The slots of the rows. Those of no expert, and those that are missing, get
   // any.
-  Value rank = nodes.countBelow(nodes.shift(nodes.countBy(own, ranks - 1), own),
+  Value rank = nodes.countBelow(counted.get(own, own, ranks - 1),
                                 nodes.shift(sortedIds, 1));
   Value part = addByChunk(rank, ranks);
-  Value column = subtract(nodes.countBy(1, rows), nodes.take(starts, 0, part));
+  Value column = subtract(counted.get(0, 1, rows), nodes.take(starts, 0, part));
   Value fits = both(nodes.compare(NodeTarget::AtenGeScalar, column, 0),
                     nodes.compare(NodeTarget::AtenLtScalar, column, room));
   slotOfRow = add(nodes.multiply(part, room), nodes.select(fits, column, 0));
@@ -170,7 +160,7 @@ void RowExchange::receive(Value sentIds) {
   order = nodes.reshape(order, {chunks * slots});
   mask = nodes.compare(NodeTarget::AtenLtScalar, ids, sizes.own);
   placeOfSlot =
-      nodes.place(nodes.countBy(1, chunks * slots), addByChunk(order, slots));
+      nodes.place(counted.get(0, 1, chunks * slots), addByChunk(order, slots));
   inverse = subtractByChunk(placeOfSlot, slots);
 }
 
@@ -191,9 +181,8 @@ Value RowExchange::getEnds(unsigned chunk, Type element) {
   if (!known) {
     if (!isOne)
       receiveAll();
-    Value behind = nodes.shift(nodes.countBy(1, sizes.own), 1);
-    if (isOne)
-      behind = repeatByChunk(behind, sizes.own + 1);
+    Value behind = counted.getRepeated(isOne ? sizes.chunks : 1, sizes.own + 1,
+                                       1, 1, sizes.own);
     Value count = nodes.countBelow(
         isOne ? addByChunk(ids, sizes.own + 1) : allIds, behind);
     if (isOne)

@@ -44,7 +44,7 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_DISPATCHROWS_ROWEXCHANGE_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_DISPATCHROWS_ROWEXCHANGE_H
 
-#include "RowNodes.h"
+#include "CountedNumbers.h"
 
 namespace regather::tg::spmd {
 
@@ -67,10 +67,10 @@ struct ExchangeSizes {
 
 class RowExchange {
 public:
-  RowExchange(Communication &communication, AxesAttr axes,
-              const ExchangeSizes &sizes)
-      : communication(communication), nodes(communication), axes(axes),
-        sizes(sizes) {}
+  RowExchange(Communication &communication, CountedNumbers &counted,
+              AxesAttr axes, const ExchangeSizes &sizes)
+      : communication(communication), counted(counted), nodes(communication),
+        axes(axes), sizes(sizes) {}
 
   /// Finds out where rows go, at the current place. `ids`: by row, the number
   /// of its expert, in ascending order, and `numbers`, its own in the batch:
@@ -116,12 +116,11 @@ private:
   /// Sorts what has been received of all chunks, if that has not been done.
   void receiveAll();
   /// Numbers of each chunk, [chunks * n], with c * by added to those of chunk
-  /// c, or taken away; and numbers for any chunk, [n], with it added.
+  /// c, or taken away.
   mlir::Value combineByChunk(NodeTarget target, mlir::Value numbers,
                              int64_t by);
   mlir::Value addByChunk(mlir::Value numbers, int64_t by);
   mlir::Value subtractByChunk(mlir::Value numbers, int64_t by);
-  mlir::Value repeatByChunk(mlir::Value numbers, int64_t by);
   /// Those of one chunk.
   mlir::Value takeChunk(mlir::Value numbers, unsigned chunk);
   mlir::Value swap(mlir::Value value, int64_t dim);
@@ -129,6 +128,7 @@ private:
   mlir::Value sort(mlir::Value received, int64_t dim, unsigned chunk);
 
   Communication &communication;
+  CountedNumbers &counted;
   RowNodes nodes;
   AxesAttr axes;
   ExchangeSizes sizes;

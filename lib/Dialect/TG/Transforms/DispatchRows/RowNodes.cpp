@@ -38,6 +38,14 @@ Value RowNodes::slice(Value value, int64_t dim, int64_t first, int64_t count) {
                builder.getI64IntegerAttr(first + count)});
 }
 
+Value RowNodes::countFrom(int64_t first, int64_t step, int64_t count) {
+  return make(NodeTarget::AtenArangeStartStep,
+              RankedTensorType::get({count}, builder.getI64Type()), {},
+              {builder.getI64IntegerAttr(first),
+               builder.getI64IntegerAttr(first + step * count),
+               builder.getI64IntegerAttr(step)});
+}
+
 Value RowNodes::concatenate(ValueRange parts, int64_t dim) {
   return communication.getTreeSums().concatenate(parts, dim);
 }

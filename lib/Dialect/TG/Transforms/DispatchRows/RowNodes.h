@@ -25,6 +25,8 @@ public:
   /// The rows along `dim` from `first` on, `count` of them.
   mlir::Value slice(mlir::Value value, int64_t dim, int64_t first,
                     int64_t count);
+  /// first + step * i for each i below `count`.
+  mlir::Value countFrom(int64_t first, int64_t step, int64_t count);
   /// The tensors behind each other along `dim`.
   mlir::Value concatenate(mlir::ValueRange parts, int64_t dim);
   /// Dimensions 0 and 1 the other way round, of a tensor with this shape.
