@@ -2,11 +2,21 @@
 // RUN: not regather-opt %s -split-input-file --tg-dispatch-rows=capacity=-1.5 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // RUN: not regather-opt %s -split-input-file --tg-dispatch-rows=capacity=nan 2>&1 | FileCheck %s --check-prefix=NAN
 // RUN: not regather-opt %s -split-input-file --tg-dispatch-rows=capacity=much 2>&1 | FileCheck %s --check-prefix=WORD
+// RUN: not regather-opt %s -split-input-file --tg-dispatch-rows=chunks=0 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not regather-opt %s -split-input-file --tg-dispatch-rows=chunks=-2 2>&1 | FileCheck %s --check-prefix=LESS
+// RUN: not regather-opt %s -split-input-file --tg-dispatch-rows=chunks=half 2>&1 | FileCheck %s --check-prefix=HALF
+// RUN: not regather-opt %S/dispatch-rows-chunks.mlir --tg-dispatch-rows=chunks=5 -split-input-file --mlir-print-op-on-diagnostic=false 2>&1 | FileCheck %s --check-prefix=FIVE
+// RUN: not regather-opt %S/dispatch-rows-chunks.mlir --tg-dispatch-rows=chunks=48 -split-input-file --mlir-print-op-on-diagnostic=false 2>&1 | FileCheck %s --check-prefix=MANY
 // RUN: regather-opt %s -split-input-file --tg-dispatch-rows -verify-diagnostics
 // ZERO: option 'capacity' must be above 0, got 0
 // NEGATIVE: option 'capacity' must be above 0, got -1.5
 // NAN: option 'capacity' must be above 0, got nan
 // WORD: 'much' value invalid
+// NONE: option 'chunks' must be at least 1, got 0
+// LESS: option 'chunks' must be at least 1, got -2
+// HALF: 'half' value invalid
+// FIVE: error: option 'chunks' must divide the 24 rows that each rank sorts here, got 5
+// MANY: error: option 'chunks' must divide the 24 rows that each rank sorts here, got 48
 
 tg.mesh @mesh [ep = 2]
 // expected-error@+1 {{sums over rows that are sent are in the order of ranks, but the step is elastic}}
