@@ -127,11 +127,12 @@ def difference(actual: dict[str, torch.Tensor],
 
 
 def compare(captured: Captured, text: Path, steps: int, mesh: str,
-            capacity: str) -> tuple[int, float, float]:
+            capacity: str, chunks: int = 1) -> tuple[int, float, float]:
     """Steps that were run again, and what losses and results differ by."""
     one, expected = train(captured, text, steps)
     report, actual = train(captured, text, steps, f"--mesh={mesh}",
-                           f"--expert-capacity={capacity}")
+                           f"--expert-capacity={capacity}",
+                           f"--expert-chunks={chunks}")
     losses = max(abs(a - b) / abs(b)
                  for a, b in zip(report["losses"], one["losses"], strict=True))
     return report["repeated_steps"], losses, difference(actual, expected)
@@ -143,14 +144,16 @@ def main() -> None:
         directory = Path(name)
         captured = capture(directory)
         for mesh, ranks in (("ep:4", 4), ("dp:2,ep:2", 2)):
-            for capacity in ("1", "1.25", "2"):
+            for capacity, chunks in itertools.product(("1", "1.25", "2"),
+                                                      (1, 2)):
                 text = directory / "text"
                 write_text(text, steps, seed=0, ranks=ranks)
                 repeated, losses, results = compare(captured, text, steps,
-                                                    mesh, capacity)
-                print(f"{mesh} capacity {capacity}: {repeated} of {steps} "
-                      f"steps were run again; losses differ by {losses:.2g}, "
-                      f"results by {results:.2g}", flush=True)
+                                                    mesh, capacity, chunks)
+                print(f"{mesh} capacity {capacity}, chunks {chunks}: "
+                      f"{repeated} of {steps} steps were run again; losses "
+                      f"differ by {losses:.2g}, results by {results:.2g}",
+                      flush=True)
 
 
 if __name__ == "__main__":
