@@ -59,11 +59,10 @@ LogicalResult regather::decideExpertChunks(ModuleOp module,
     least = seconds;
     options.dispatch.options.chunks = number;
   }
-  module.emitRemark() << "rows for experts are sent in "
-                      << options.dispatch.options.chunks
-                      << (options.dispatch.options.chunks == 1 ? " chunk"
-                                                               : " chunks")
-                      << ", the quickest in simulation on cluster \""
-                      << model->getCluster().name << "\" (" << others << ")";
+  emitRemark(UnknownLoc::get(module.getContext()))
+      << "rows for experts are sent in " << options.dispatch.options.chunks
+      << (options.dispatch.options.chunks == 1 ? " chunk" : " chunks")
+      << ", the quickest in simulation on cluster \""
+      << model->getCluster().name << "\" (" << others << ")";
   return success();
 }
