@@ -8,6 +8,9 @@
 
 #include "CheckFigures.h"
 
+#include "CheckMarks.h"
+#include "CheckSchedule.h"
+
 #include "regather/Dialect/Exec/IR/Exec.h"
 #include "regather/Dialect/TG/IR/TG.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
@@ -171,10 +174,14 @@ std::string regather::fuzz::checkFigures(ModuleOp before, ModuleOp after,
                                          const PassCall &call) {
   if (std::string wrong = checkReceived(after); !wrong.empty())
     return wrong;
+  if (std::string wrong = checkMarks(before, after, call); !wrong.empty())
+    return wrong;
   if (call.pass == "tg-bucket-collectives")
     return checkBuckets(before, after);
-  if (call.pass == "tg-schedule")
-    return checkMoved(before, after);
+  if (call.pass == "tg-schedule") {
+    std::string wrong = checkMoved(before, after);
+    return wrong.empty() ? checkSchedule(before, after, call.options) : wrong;
+  }
   StringRef options = call.options;
   if (call.pass == "tg-partition" && options.contains("mode=min-cut") &&
       !options.contains("match-pytorch") && !options.contains("split"))
@@ -253,6 +260,9 @@ static std::string checkProgramMemory(exec::ProgramOp program) {
   for (const UsedSlice &slice : slices) {
     if (slice.end > arena)
       return "a slice ends behind the arena";
+    if (slice.begin % static_cast<int64_t>(program.getAlignment()) != 0)
+      return llvm::formatv("the slice at {0} is not aligned to {1} bytes",
+                           slice.begin, program.getAlignment());
     for (const UsedSlice &other : slices)
       if (slice.op != other.op && slice.begin < other.end &&
           other.begin < slice.end && slice.first < other.first &&

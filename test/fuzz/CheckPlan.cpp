@@ -28,7 +28,7 @@ std::string CheckPlan::print() const {
          "\nprogram: " + printCalls(program) +
          "\ninputs: " + std::to_string(inputs) + "\nexact: " + flag(isExact) +
          "\norder: " + std::to_string(order) + "\nrepeats: " + flag(repeats) +
-         "\nbundles: " + flag(bundles) + "\n";
+         "\nbundles: " + flag(bundles) + "\ncaches: " + flag(caches) + "\n";
 }
 
 Result<CheckPlan> regather::fuzz::parsePlan(StringRef text) {
@@ -53,6 +53,8 @@ Result<CheckPlan> regather::fuzz::parsePlan(StringRef text) {
       plan.repeats = value == "true";
     else if (key == "bundles")
       plan.bundles = value == "true";
+    else if (key == "caches")
+      plan.caches = value == "true";
     else if (key == "inputs")
       isWrong = value.getAsInteger(10, plan.inputs);
     else if (key == "order")

@@ -34,6 +34,8 @@ struct CheckPlan {
   bool repeats = false;
   /// The step runs as a bundle, too.
   bool bundles = false;
+  /// It is compiled twice with a cache of kernels, too.
+  bool caches = false;
 
   std::string print() const;
 };

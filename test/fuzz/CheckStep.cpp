@@ -9,6 +9,7 @@
 #include "CheckStep.h"
 
 #include "CheckFigures.h"
+#include "CheckOptimizer.h"
 #include "StepRun.h"
 
 #include "regather/Dialect/TG/Transforms/Passes.h"
@@ -20,6 +21,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "llvm/Support/FileSystem.h"
 
 #include <limits>
 
@@ -90,6 +92,8 @@ private:
   bool hasChanged() const;
   bool compareEngines();
   bool compareBundle(const RunSettings &settings, const StepRun &native);
+  bool compareCached(RunSettings settings, const StepRun &native);
+  bool checkUpdates(const StepRun &run, const RunSettings &settings);
   bool checkProgram(const StepOptions &options);
   RunSettings getSettings() const;
   StepOptions getProgramOptions() const;
@@ -254,6 +258,42 @@ bool Checker::compareBundle(const RunSettings &settings,
          compare(native, runBundle(*module, settings), 0, "bundle");
 }
 
+/// Kernels that come out of the cache, where those of the step before the
+/// passes lie beside them, are the same.
+bool Checker::compareCached(RunSettings settings, const StepRun &native) {
+  if (!plan.caches)
+    return true;
+  SmallString<128> directory;
+  if (llvm::sys::fs::createUniqueDirectory("fuzz-kernels", directory))
+    return true;
+  settings.cacheDirectory = directory.str().str();
+  bool isEqual = true;
+  for (ModuleOp step : {*original, *module, *module}) {
+    StepRun run = runStep(step, settings);
+    isEqual = step == *original || compare(native, run, 0, "cached kernels");
+    if (!isEqual)
+      break;
+  }
+  (void)llvm::sys::fs::remove_directories(directory);
+  return isEqual;
+}
+
+bool Checker::checkUpdates(const StepRun &run, const RunSettings &settings) {
+  const PassOutcome *optimizer = nullptr;
+  for (const PassOutcome &pass : outcome.passes) {
+    if (pass.call.pass != "tg-append-optimizer" || pass.result != "changed")
+      continue;
+    // What a second one updates is not what it finds.
+    if (optimizer)
+      return true;
+    optimizer = &pass;
+  }
+  if (!optimizer)
+    return true;
+  std::string wrong = checkOptimizer(run, optimizer->call.options, settings);
+  return wrong.empty() || fail("figures optimizer", wrong);
+}
+
 bool Checker::checkProgram(const StepOptions &options) {
   FailureOr<AnalyzedStep> step = analyzeStep(*module, "", std::nullopt);
   if (failed(step))
@@ -295,7 +335,7 @@ bool Checker::compareEngines() {
   settings.order += 1;
   StepRun after = runStep(*module, settings);
   if (!compare(expected, after, 0, "interpreter") ||
-      !checkProgram(settings.options))
+      !checkUpdates(after, settings) || !checkProgram(settings.options))
     return false;
   settings.engine = EngineKind::Cpu;
   StepRun native = runStep(*module, settings);
@@ -315,7 +355,7 @@ bool Checker::compareEngines() {
     if (!compare(before, native, 0, "cpu bits"))
       return false;
   }
-  return compareBundle(settings, native);
+  return compareCached(settings, native) && compareBundle(settings, native);
 }
 
 /// True if sharding by these options changes no more than the order of sums.

@@ -131,5 +131,6 @@ RandomCase regather::fuzz::makeRandomCase(uint64_t number,
   plan.order = draw.below(1000000);
   plan.repeats = draw.percent(20);
   plan.bundles = draw.percent(4);
+  plan.caches = draw.percent(8);
   return result;
 }

@@ -53,6 +53,9 @@ std::unique_ptr<Layer> makeParameterLayer(LayerContext &context,
 /// those that communicate. Their result has the shape of `x`.
 std::unique_ptr<Layer> makePlainLayer(LayerContext &context);
 
+/// Operations in loops and branches, which are in no region otherwise.
+std::unique_ptr<Layer> makeControlLayer(LayerContext &context);
+
 } // namespace regather::fuzz
 
 #endif // REGATHER_TEST_FUZZ_RANDOMLAYERS_H

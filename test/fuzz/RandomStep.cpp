@@ -47,6 +47,7 @@ private:
 
   ParameterPlan makePlan();
   TextValue addInput(const std::string &name);
+  void drawSizes();
   void addModules();
   void runBatch(unsigned number, bool isLast);
   void updateBuffer(const TextValue &x);
@@ -126,12 +127,31 @@ TextValue StepBuilder::addInput(const std::string &name) {
   return text.addArgument({{rows, columns}, element}, role, layout.dataAxes);
 }
 
+/// Most steps are small; some are wide, or so long in one direction that work
+/// on a value is done in several blocks.
+void StepBuilder::drawSizes() {
+  switch (draw.below(25)) {
+  case 0:
+  case 1:
+    context.sizes = {32, 40, 48};
+    rows = draw.oneOf<int64_t>({24, 40});
+    return;
+  case 2:
+    context.sizes = {1, 2, 3, 5};
+    rows = draw.oneOf<int64_t>({130, 515, 1040, 4100});
+    return;
+  case 3:
+    context.sizes = {1, 2, 3, 530};
+    rows = draw.oneOf<int64_t>({1, 2, 3});
+    return;
+  default:
+    context.sizes = {1, 2, 3, 4, 5, 6, 8};
+    rows = draw.oneOf<int64_t>({1, 2, 3, 4, 6, 8});
+  }
+}
+
 void StepBuilder::addModules() {
-  bool isWide = draw.percent(8);
-  context.sizes = isWide ? llvm::SmallVector<int64_t>{32, 40, 48}
-                         : llvm::SmallVector<int64_t>{1, 2, 3, 4, 5, 6, 8};
-  rows = isWide ? draw.oneOf<int64_t>({24, 40})
-                : draw.oneOf<int64_t>({1, 2, 3, 4, 6, 8});
+  drawSizes();
   features = draw.oneOf(llvm::ArrayRef<int64_t>(context.sizes));
   outputs = features;
   unsigned count = draw.between(1, 4);
@@ -152,7 +172,8 @@ void StepBuilder::addModules() {
       module.layers.push_back(
           hasParameter ? makeParameterLayer(context, outputs,
                                             prefix + "." + std::to_string(k))
-                       : makePlainLayer(context));
+          : draw.percent(8) ? makeControlLayer(context)
+                            : makePlainLayer(context));
     }
     modules.push_back(std::move(module));
   }

@@ -39,7 +39,7 @@ static Result<std::vector<RankValues>> drawInputs(const StepSignature &step,
   if (llvm::any_of(step.arguments, [](const StepValue &value) {
         return value.role == Role::LearningRate;
       }))
-    options.learningRate = 0.125;
+    options.learningRate = kLearningRate;
   std::vector<std::string> warnings;
   return makeInputs(step, options, warnings);
 }
@@ -90,6 +90,9 @@ static StepRun runTwice(Engine &engine, const StepSignature &step,
       !difference.empty())
     runs[1].failure = "the second run differs: " + difference;
   runs[1].arena = engine.getArena();
+  for (const StepValue &argument : step.arguments)
+    if (argument.role == Role::Parameter)
+      llvm::append_range(runs[1].parameters, argument.getFileValues());
   return std::move(runs[1]);
 }
 
@@ -118,6 +121,7 @@ StepRun regather::fuzz::runStep(ModuleOp original,
   options.threads = settings.order % 4 == 0 ? 2 : 1;
   options.compileThreads = 1;
   options.watchArena = !interprets;
+  options.cacheDirectory = settings.cacheDirectory;
   if (settings.order % 3 == 0)
     options.communicator.latencySeconds = 1e-4;
   ProgressListener progress;

@@ -24,9 +24,14 @@ struct NamedResult {
   bool isNamed = false;
 };
 
+/// The learning rate of steps that have one.
+inline constexpr double kLearningRate = 0.125;
+
 /// What a step gave, or why it gave nothing.
 struct StepRun {
   std::map<std::string, NamedResult> results;
+  /// Those of the step, members of flat ones one by one.
+  std::vector<StepValue> parameters;
   std::optional<ArenaReport> arena;
   std::string failure;
 };
@@ -37,6 +42,8 @@ struct RunSettings {
   StepOptions options;
   uint64_t inputs = 0, order = 0;
   bool isExact = false;
+  /// Of compiled kernels, for the native engine; empty for none.
+  std::string cacheDirectory;
 };
 
 /// Runs a copy of the step of `module` twice on inputs that the seed gives.

@@ -203,6 +203,67 @@ TextValue StepText::random(const TextValue &seed, const TextValue &offset,
   return {name, type, 0};
 }
 
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+std::string StepText::scalar(const std::string &operation) {
+  std::string name = newName();
+  body += "  " + name + " = " + operation + printAttributes("") + " : index\n";
+  return name;
+}
+
+std::string StepText::index(int64_t value) {
+  std::string name = newName();
+  body += "  " + name + " = arith.constant" + printAttributes("") + " " +
+          std::to_string(value) + " : index\n";
+  return name;
+}
+
+llvm::SmallVector<TextValue> StepText::loop(int64_t count,
+                                            ArrayRef<TextValue> inits,
+                                            LoopBody makeBody) {
+  std::string lower = index(0), upper = index(count), step = index(1);
+  std::string name = newName(), position = newName();
+  llvm::SmallVector<TextValue> carried(inits), results(inits);
+  llvm::SmallVector<std::string> pairs;
+  for (auto [i, value] : llvm::enumerate(carried)) {
+    pairs.push_back(newName() + " = " + value.name);
+    value.name = pairs.back().substr(0, pairs.back().find(' '));
+    results[i].name = name + "#" + std::to_string(i);
+  }
+  std::string types = joinTypes(typesOf(inits));
+  body += "  " + name + ":" + std::to_string(inits.size()) + " = scf.for " +
+          position + " = " + lower + " to " + upper + " step " + step +
+          " iter_args(" + llvm::join(pairs, ", ") + ") -> (" + types + ") {\n";
+  llvm::SmallVector<TextValue> next = makeBody(position, carried);
+  body += "  scf.yield " + joinNames(next) + " : " + types + "\n  }" +
+          printAttributes("") + "\n";
+  AxisSet varying = varyingOf(inits) | varyingOf(next);
+  for (TextValue &result : results)
+    result.varying = varying;
+  return results;
+}
+
+TextValue StepText::branch(StringRef number, const TextType &type,
+                           BranchBody first, BranchBody second) {
+  std::string two = index(2), zero = index(0);
+  std::string rest = scalar("arith.remui " + number.str() + ", " + two);
+  std::string isEven = scalar("arith.cmpi eq, " + rest + ", " + zero);
+  std::string name = newName();
+  body += "  " + name + " = scf.if " + isEven + " -> (" + type.str() + ") {\n";
+  TextValue own = first();
+  body += "  scf.yield " + own.name + " : " + type.str() + "\n  } else {\n";
+  TextValue other = second();
+  body += "  scf.yield " + other.name + " : " + type.str() + "\n  }" +
+          printAttributes("") + "\n";
+  return {name, type, own.varying | other.varying};
+}
+
+//===----------------------------------------------------------------------===//
+// The module
+//===----------------------------------------------------------------------===//
+
 std::string StepText::take() {
   std::string text;
   if (!mesh.empty()) {

@@ -11,6 +11,7 @@
 
 #include "Draw.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -107,6 +108,19 @@ public:
   TextValue random(const TextValue &seed, const TextValue &offset,
                    unsigned stream, const TextType &type);
 
+  /// A loop of so many iterations over values that it carries. `body` is given
+  /// the index and the values, and returns those of the next iteration.
+  using LoopBody = llvm::function_ref<llvm::SmallVector<TextValue>(
+      llvm::StringRef, llvm::ArrayRef<TextValue>)>;
+  llvm::SmallVector<TextValue> loop(int64_t count,
+                                    llvm::ArrayRef<TextValue> inits,
+                                    LoopBody body);
+
+  /// One of two values: that of `first` where the index is even.
+  using BranchBody = llvm::function_ref<TextValue()>;
+  TextValue branch(llvm::StringRef index, const TextType &type,
+                   BranchBody first, BranchBody second);
+
   /// `[dp, tp]`.
   std::string printAxes(AxisSet axes) const;
   int64_t countRanks(AxisSet axes) const;
@@ -118,6 +132,9 @@ public:
   std::string take();
 
 private:
+  /// An operation of indices, such as `arith.addi %0, %1`; a constant.
+  std::string scalar(const std::string &operation);
+  std::string index(int64_t value);
   std::string newName() { return "%" + std::to_string(numValues++); }
   /// `{tg.id = ...}`.
   std::string printAttributes(llvm::StringRef idBase);
