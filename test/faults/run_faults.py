@@ -30,16 +30,22 @@ GOAL = 0.95
 class Results:
     """What became of faults, in a file."""
 
-    def __init__(self, path: Path, key: str) -> None:
-        self.path, self.key = path, key
+    def __init__(self, path: Path, key: str, cases: int) -> None:
+        self.path, self.key, self.cases = path, key, cases
         stored = json.loads(path.read_text()) if path.exists() else {}
         self.known: dict[str, dict[str, Any]] = stored
 
     def get(self, fault: Fault) -> dict[str, Any] | None:
-        return self.known.get(f"{fault.digest()} {self.key}")
+        """Nothing if a fault has survived fewer cases."""
+        known = self.known.get(f"{fault.digest()} {self.key}")
+        if known and (known["outcome"] == "caught" or
+                      known["cases"] >= self.cases):
+            return known
+        return None
 
     def add(self, fault: Fault, result: dict[str, Any]) -> None:
-        self.known[f"{fault.digest()} {self.key}"] = result
+        self.known[f"{fault.digest()} {self.key}"] = (
+            result | {"name": fault.name, "cases": self.cases})
         self.path.write_text(json.dumps(self.known, indent=1) + "\n")
 
 
@@ -110,12 +116,12 @@ def run(options: argparse.Namespace) -> int:
     # What a case comes to depends on the faults that are there.
     seeded = json.dumps([key, *(fault.digest() for fault in faults)])
     cases = get_sound(run_sound_cases(
-        tool, options.seed, options.cases, options.output / "cases.json",
-        seeded))
+        tool, options.seed, options.cases, options.jobs,
+        options.output / "cases.json", seeded))
     results = try_faults(
         chosen, cases, tool,
-        Results(options.output / "results.json",
-                f"{key} {options.seed} {options.cases}"),
+        Results(options.output / "results.json", f"{key} {options.seed}",
+                options.cases),
         options.jobs, options.output / "index.html")
     caught = sum(one["outcome"] == "caught" for one in results)
     print_table(results)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,7 @@ def run_sound(tool: Path, number: int) -> Case:
                 said["message"], sorted(names))
 
 
-def run_sound_cases(tool: Path, first: int, count: int, known: Path,
+def run_sound_cases(tool: Path, first: int, count: int, jobs: int, known: Path,
                     key: str) -> list[Case]:
     """The cases without a fault; those of an earlier run with the same key are
     read from `known`."""
@@ -85,19 +86,26 @@ def run_sound_cases(tool: Path, first: int, count: int, known: Path,
         stored = json.loads(known.read_text())
         if stored["key"] == key:
             cases = {one["number"]: Case(**one) for one in stored["cases"]}
-    for done, number in enumerate(range(first, first + count), 1):
-        if number not in cases:
-            cases[number] = run_sound(tool, number)
-        if done % 50 == 0 or done == count:
-            known.write_text(json.dumps({
-                "key": key, "cases": [asdict(one) for one in cases.values()]}))
-            print(f"{done}/{count} cases without a fault", flush=True)
-    return [cases[number] for number in range(first, first + count)]
+    numbers = range(first, first + count)
+    missing = [number for number in numbers if number not in cases]
+    with ThreadPoolExecutor(jobs) as pool:
+        made = pool.map(lambda number: run_sound(tool, number), missing)
+        for done, case in enumerate(made, 1):
+            cases[case.number] = case
+            if done % 50 == 0 or done == len(missing):
+                known.write_text(json.dumps({
+                    "key": key,
+                    "cases": [asdict(one) for one in cases.values()]}))
+                print(f"{done}/{len(missing)} cases without a fault",
+                      flush=True)
+    return [cases[number] for number in numbers]
 
 
 def find_fault(tool: Path, name: str, cases: list[Case]) -> dict[str, Any]:
-    """The first case that shows the fault, of those that come to it."""
-    tried = [case for case in cases if name in case.reached]
+    """The first case that shows the fault, of those that come to it: the
+    shortest come first."""
+    tried = sorted((case for case in cases if name in case.reached),
+                   key=lambda case: (case.seconds, case.number))
     begin = time.monotonic()
     result: dict[str, Any] = {"outcome": "survived", "reached": len(tried)}
     for count, case in enumerate(tried, 1):

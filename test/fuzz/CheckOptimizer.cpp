@@ -30,7 +30,7 @@ using namespace regather::fuzz;
 using llvm::StringRef;
 
 /// Relative to the largest number that an update is computed from.
-static constexpr double kTolerance = 1e-4;
+static constexpr double kUpdateTolerance = 1e-4;
 
 namespace {
 /// A parameter with its gradient.
@@ -124,7 +124,7 @@ static std::string checkParameter(const Trained &one, double coefficient,
     if (!std::isfinite(expected) || (isAdamW && isTiny(gradient, options.eps)))
       continue;
     double scale = std::max({1.0, std::abs(before), std::abs(gradient)});
-    if (!(std::abs(after - expected) <= kTolerance * scale))
+    if (!(std::abs(after - expected) <= kUpdateTolerance * scale))
       return llvm::formatv("element {0} of \"{1}\" becomes {2}, but the rule of "
                            "the optimizer gives {3}",
                            i, one.value->name, after, expected);

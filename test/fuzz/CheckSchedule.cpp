@@ -22,7 +22,7 @@ using namespace regather::fuzz;
 using namespace regather::tg;
 
 /// What two ways to add up the times of an order may differ by.
-static constexpr double kTolerance = 1e-3;
+static constexpr double kTimeTolerance = 1e-3;
 
 namespace {
 /// A step as simulator and memory curve see it.
@@ -106,7 +106,7 @@ static std::string checkStep(const Timed &before, const Timed &after,
     return "";
   double given = before.getSeconds(options.overlapGroups);
   double taken = after.getSeconds(options.overlapGroups);
-  if (taken > given * (1 + kTolerance))
+  if (taken > given * (1 + kTimeTolerance))
     return llvm::formatv("the order takes {0} s, the one that was there {1} s",
                          taken, given);
   return "";

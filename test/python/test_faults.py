@@ -90,7 +90,7 @@ def test_a_variable_chooses_the_fault(tmp_path: Path) -> None:
 @pytest.mark.parametrize("fault, message", [
     (Fault("f", "a", "a.cpp", "total", "x"), "`old` of f occurs 3 times"),
     (Fault("f", "a", "a.cpp", "many", "x"), "`old` of f occurs 0 times"),
-    (Fault("f", "a", "a.cpp", "n", "x", at="main"), "`old` of f occurs 1"),
+    (Fault("f", "a", "a.cpp", "n", "x", at="int main"), "`old` of f occurs 2"),
     (Fault("f", "a", "a.cpp", "n", "x", at="total"), "`at` of f occurs 3"),
     (Fault("f", "a", "a.cpp", "total = n", "x"), "overlaps another one"),
 ])
@@ -194,14 +194,19 @@ def test_what_does_not_end_is_found(tool: Path) -> None:
 
 def test_results_are_kept_by_fault_and_sources(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
-    Results(path, "sources").add(LESS, {"outcome": "caught"})
-    assert Results(path, "sources").get(LESS) == {"outcome": "caught"}
-    assert Results(path, "others").get(LESS) is None
+    Results(path, "sources", 10).add(LESS, {"outcome": "caught"})
+    known = Results(path, "sources", 20).get(LESS)
+    assert known == {"outcome": "caught", "name": "less", "cases": 10}
+    assert Results(path, "others", 10).get(LESS) is None
     other = Fault("less", "passes", "a.cpp", "n + 1", "n - 2")
-    assert Results(path, "sources").get(other) is None
+    assert Results(path, "sources", 10).get(other) is None
     # What is said about a fault changes nothing.
     said = Fault("less", "passes", "a.cpp", "n + 1", "n - 1", survives="so")
-    assert Results(path, "sources").get(said) == {"outcome": "caught"}
+    assert Results(path, "sources", 10).get(said) == known
+    # More cases may catch what has survived.
+    Results(path, "sources", 10).add(NEVER, {"outcome": "survived"})
+    assert Results(path, "sources", 10).get(NEVER)
+    assert Results(path, "sources", 11).get(NEVER) is None
 
 
 def test_faults_are_chosen_by_name_and_area() -> None:
