@@ -132,6 +132,27 @@ TextValue RandomParameters::afterGather(const Parameter &parameter,
   return parameter.isTransposed ? turn(value) : value;
 }
 
+AxisSet RandomParameters::findTwin(AxisSet axes) const {
+  for (unsigned i = 0; i != text.mesh.size(); ++i)
+    if (AxisSet axis = 1u << i; (plan.dataAxes & ~axes & axis) &&
+                                text.countRanks(axes) > 1 &&
+                                text.countRanks(axis) == text.countRanks(axes))
+      return axis;
+  return 0;
+}
+
+/// Adds what the ranks along other axes have for the parts of the parameter.
+TextValue RandomParameters::addTwin(const Parameter &parameter,
+                                    const TextValue &whole, AxisSet axes) {
+  TextValue part = beforeGather(parameter);
+  TextValue other = text.wait(text.start(
+      "all_gather", "", {part}, axes,
+      "dim " + std::to_string(parameter.shardDim),
+      {wholeType(parameter, part)},
+      parameter.tensorAxes | (parameter.shardAxes & ~axes)))[0];
+  return text.node("aten.add.Tensor", {whole, other}, whole.type);
+}
+
 TextValue RandomParameters::gather(const Parameter &parameter) {
   std::string oldModule = text.module;
   text.module = parameter.module;
@@ -141,6 +162,8 @@ TextValue RandomParameters::gather(const Parameter &parameter) {
                                  "dim " + std::to_string(parameter.shardDim),
                                  {wholeType(parameter, value)},
                                  parameter.tensorAxes))[0];
+  if (AxisSet twin = findTwin(parameter.shardAxes); twin && draw.percent(15))
+    value = addTwin(parameter, value, twin);
   value = afterGather(parameter, value);
   text.module = oldModule;
   return value;

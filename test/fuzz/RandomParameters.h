@@ -77,6 +77,10 @@ private:
   TextValue beforeGather(const Parameter &parameter);
   TextValue afterGather(const Parameter &parameter, const TextValue &whole);
   TextType wholeType(const Parameter &parameter, const TextValue &shard) const;
+  /// Another data axis of as many ranks; none if there is none.
+  AxisSet findTwin(AxisSet axes) const;
+  TextValue addTwin(const Parameter &parameter, const TextValue &whole,
+                    AxisSet axes);
   TextValue gather(const Parameter &parameter);
   void reduce(Parameter &parameter);
 
