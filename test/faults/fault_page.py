@@ -45,14 +45,14 @@ def print_table(results: list[dict[str, Any]]) -> None:
         print(f"{row[0]:10}" + "".join(f"{cell:>13}" for cell in row[1:]))
     for one in results:
         if one["outcome"] != "caught":
-            print(f"survived: {one['area']}/{one['name']}, {one['reached']} "
-                  f"cases came to it: {one['survives'] or 'not explained'}")
+            print(f"survived: {one['area']}/{one['name']}, {one['tried']} "
+                  f"cases tried: {one['survives'] or 'not explained'}")
 
 
 def write_page(results: list[dict[str, Any]], path: Path) -> None:
     caught = sum(one["outcome"] == "caught" for one in results)
     rows = ((one["area"], one["name"], one["outcome"], one["reached"],
-             one.get("tried", one["reached"]), one.get("case", ""),
+             one["tried"], one.get("case", ""),
              one.get("kind", ""), one.get("message", one["survives"])[:160])
             for one in results)
     path.write_text(

@@ -30,8 +30,8 @@ GOAL = 0.95
 class Results:
     """What became of faults, in a file."""
 
-    def __init__(self, path: Path, key: str, cases: int) -> None:
-        self.path, self.key, self.cases = path, key, cases
+    def __init__(self, path: Path, key: str, cases: int, tries: int) -> None:
+        self.path, self.key, self.cases, self.tries = path, key, cases, tries
         stored = json.loads(path.read_text()) if path.exists() else {}
         self.known: dict[str, dict[str, Any]] = stored
 
@@ -39,13 +39,15 @@ class Results:
         """Nothing if a fault has survived fewer cases."""
         known = self.known.get(f"{fault.digest()} {self.key}")
         if known and (known["outcome"] == "caught" or
-                      known["cases"] >= self.cases):
+                      (known["cases"] >= self.cases and
+                       known["tries"] >= self.tries)):
             return known
         return None
 
     def add(self, fault: Fault, result: dict[str, Any]) -> None:
         self.known[f"{fault.digest()} {self.key}"] = (
-            result | {"name": fault.name, "cases": self.cases})
+            result | {"name": fault.name, "cases": self.cases,
+                      "tries": self.tries})
         self.path.write_text(json.dumps(self.known, indent=1) + "\n")
 
 
@@ -84,8 +86,8 @@ def try_faults(faults: list[Fault], cases: list[Case], tool: Path,
             show(fault, result)
     left = [fault for fault in faults if fault.name not in done]
     with ThreadPoolExecutor(jobs) as pool:
-        tried = pool.map(lambda fault: find_fault(tool, fault.name, cases),
-                         left)
+        tried = pool.map(lambda fault: find_fault(tool, fault.name, cases,
+                                                  results.tries), left)
         for fault, result in zip(left, tried, strict=True):
             results.add(fault, result)
             show(fault, result)
@@ -121,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
     results = try_faults(
         chosen, cases, tool,
         Results(options.output / "results.json", f"{key} {options.seed}",
-                options.cases),
+                options.cases, options.tries),
         options.jobs, options.output / "index.html")
     caught = sum(one["outcome"] == "caught" for one in results)
     print_table(results)
@@ -137,9 +139,12 @@ def main() -> int:
                         help="faults or areas (default: all)")
     parser.add_argument("--list", action="store_true",
                         help="list them, and do nothing else")
-    parser.add_argument("--cases", type=int, default=300,
+    parser.add_argument("--cases", type=int, default=400, metavar="N",
                         help="cases, of which those that come to a fault are "
-                        "tried with it (default: 300)")
+                        "tried with it (default: 400)")
+    parser.add_argument("--tries", type=int, default=150, metavar="N",
+                        help="at most so many of them for one fault (default: "
+                        "150)")
     parser.add_argument("--seed", type=int, default=0,
                         help="number of the first case")
     parser.add_argument("--jobs", type=int, default=2)
@@ -150,8 +155,8 @@ def main() -> int:
                         help="where the copy with the faults is built "
                         "(default: build/faults)")
     options = parser.parse_args()
-    if options.cases < 1 or options.jobs < 1:
-        parser.error("--cases and --jobs are positive")
+    if min(options.cases, options.tries, options.jobs) < 1:
+        parser.error("--cases, --tries and --jobs are positive")
     try:
         return run(options)
     except (FaultError, OSError) as error:

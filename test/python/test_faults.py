@@ -175,15 +175,18 @@ def make_tool(tmp_path: Path) -> Path:
 
 def test_trials(tool: Path) -> None:
     cases = [run_sound(tool, number) for number in (5, 1, 2, 3, 4)]
+    for case in cases:
+        case.seconds = 0
     assert [case.reached for case in cases] == [[], *4 * [["lost"]]]
     assert not any(case.kind for case in cases)
-    found = find_fault(tool, "lost", cases)
+    found = find_fault(tool, "lost", cases, 9)
     assert found["outcome"] == "caught"
     assert (found["case"], found["kind"], found["tried"]) == (2, "mismatch cpu",
                                                               2)
-    survived = find_fault(tool, "lost", cases[:2])
-    assert (survived["outcome"], survived["reached"]) == ("survived", 1)
-    assert find_fault(tool, "lost", cases[4:])["kind"] == "crash"
+    survived = find_fault(tool, "lost", cases, 1)
+    assert survived["outcome"] == "survived"
+    assert (survived["reached"], survived["tried"]) == (4, 1)
+    assert find_fault(tool, "lost", cases[4:], 9)["kind"] == "crash"
 
 
 def test_what_does_not_end_is_found(tool: Path) -> None:
@@ -194,19 +197,21 @@ def test_what_does_not_end_is_found(tool: Path) -> None:
 
 def test_results_are_kept_by_fault_and_sources(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
-    Results(path, "sources", 10).add(LESS, {"outcome": "caught"})
-    known = Results(path, "sources", 20).get(LESS)
-    assert known == {"outcome": "caught", "name": "less", "cases": 10}
-    assert Results(path, "others", 10).get(LESS) is None
+    Results(path, "sources", 10, 5).add(LESS, {"outcome": "caught"})
+    known = Results(path, "sources", 20, 5).get(LESS)
+    assert known == {"outcome": "caught", "name": "less", "cases": 10,
+                     "tries": 5}
+    assert Results(path, "others", 10, 5).get(LESS) is None
     other = Fault("less", "passes", "a.cpp", "n + 1", "n - 2")
-    assert Results(path, "sources", 10).get(other) is None
+    assert Results(path, "sources", 10, 5).get(other) is None
     # What is said about a fault changes nothing.
     said = Fault("less", "passes", "a.cpp", "n + 1", "n - 1", survives="so")
-    assert Results(path, "sources", 10).get(said) == known
+    assert Results(path, "sources", 10, 5).get(said) == known
     # More cases may catch what has survived.
-    Results(path, "sources", 10).add(NEVER, {"outcome": "survived"})
-    assert Results(path, "sources", 10).get(NEVER)
-    assert Results(path, "sources", 11).get(NEVER) is None
+    Results(path, "sources", 10, 5).add(NEVER, {"outcome": "survived"})
+    assert Results(path, "sources", 10, 5).get(NEVER)
+    assert Results(path, "sources", 11, 5).get(NEVER) is None
+    assert Results(path, "sources", 10, 6).get(NEVER) is None
 
 
 def test_faults_are_chosen_by_name_and_area() -> None:
