@@ -21,7 +21,8 @@ public:
       : context(context),
         count(static_cast<int64_t>(context.draw.below(4))),
         branches(context.draw.percent(40)), swaps(context.draw.percent(70)),
-        communicates(context.dataAxes && context.draw.percent(50)) {}
+        communicates(context.dataAxes && context.draw.percent(50)),
+        leaves(context.dataAxes && context.draw.percent(25)) {}
 
   TextValue forward(const TextValue &x) override { return apply(x); }
   TextValue backward(const TextValue &gradient) override {
@@ -47,6 +48,10 @@ private:
   TextValue change(StringRef number, const TextValue &a, const TextValue &b) {
     StepText &text = context.text;
     TextValue sent = a;
+    // Nobody waits for it.
+    if (leaves)
+      text.start("all_reduce", "max", {b}, context.dataAxes, "", {b.type},
+                 b.varying);
     if (communicates)
       sent = text.wait(text.start("all_reduce", "max", {a}, context.dataAxes,
                                   "", {a.type}, a.varying))[0];
@@ -60,7 +65,7 @@ private:
 
   LayerContext &context;
   const int64_t count;
-  const bool branches, swaps, communicates;
+  const bool branches, swaps, communicates, leaves;
 };
 } // namespace
 
