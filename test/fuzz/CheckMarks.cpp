@@ -115,7 +115,8 @@ static Counts countGathers(ModuleOp module, ReshardKind kind) {
         if (!argument || argument.getOwner() != &func.front())
           continue;
         unsigned number = argument.getArgNumber();
-        auto mark = func.getArgAttrOfType<ReshardAttr>(number, kReshardAttrName);
+        auto mark =
+            func.getArgAttrOfType<ReshardAttr>(number, kReshardAttrName);
         auto name = func.getArgAttrOfType<StringAttr>(number, kNameAttrName);
         if (mark && name && mark.getKind() == kind)
           ++counts[name.str()];

@@ -15,9 +15,9 @@
 
 namespace regather::fuzz {
 
-/// Checks that a pass leaves policies that are there as they are, that what must
-/// be saved is not computed again, and that parameters that are never to be
-/// released are gathered no more often in backward than they were; and that
+/// Checks that a pass leaves policies that are there as they are, that what
+/// must be saved is not computed again, and that parameters that are never to
+/// be released are gathered no more often in backward than they were; and that
 /// tg-reshard-after-forward marks the parameters of a named module as it is
 /// told. What is wrong, or an empty text.
 std::string checkMarks(mlir::ModuleOp before, mlir::ModuleOp after,

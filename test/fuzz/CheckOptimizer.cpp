@@ -108,8 +108,8 @@ static std::string checkParameter(const Trained &one, double coefficient,
                                   const RunSettings &settings) {
   bool isAdamW = options.optimizer == tg::OptimizerKind::AdamW;
   double weightDecay = options.weightDecay >= 0 ? options.weightDecay
-                       : isAdamW               ? 0.01
-                                               : 0;
+                       : isAdamW                ? 0.01
+                                                : 0;
   if (isWithoutDecay(one.value->name, options.groups))
     weightDecay = 0;
   HostTensor old =
@@ -119,15 +119,16 @@ static std::string checkParameter(const Trained &one, double coefficient,
   for (int64_t i = 0; i != old.getNumElements(); ++i) {
     double gradient = coefficient * one.gradient->getAsDouble(i);
     double before = old.getAsDouble(i), after = one.updated->getAsDouble(i);
-    double expected = update(options, before, gradient, weightDecay,
-                             kLearningRate);
+    double expected =
+        update(options, before, gradient, weightDecay, kLearningRate);
     if (!std::isfinite(expected) || (isAdamW && isTiny(gradient, options.eps)))
       continue;
     double scale = std::max({1.0, std::abs(before), std::abs(gradient)});
     if (!(std::abs(after - expected) <= kUpdateTolerance * scale))
-      return llvm::formatv("element {0} of \"{1}\" becomes {2}, but the rule of "
-                           "the optimizer gives {3}",
-                           i, one.value->name, after, expected);
+      return llvm::formatv(
+          "element {0} of \"{1}\" becomes {2}, but the rule of "
+          "the optimizer gives {3}",
+          i, one.value->name, after, expected);
   }
   return "";
 }

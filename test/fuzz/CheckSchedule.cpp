@@ -122,8 +122,7 @@ std::string regather::fuzz::checkSchedule(ModuleOp before, ModuleOp after,
   if (!cluster)
     return "";
   CostModel model(std::move(*cluster));
-  for (auto [from, to] :
-       llvm::zip_equal(getSteps(before), getSteps(after))) {
+  for (auto [from, to] : llvm::zip_equal(getSteps(before), getSteps(after))) {
     auto communicates = from.walk([](Operation *op) {
       return isa<CollectiveOpInterface, HostCopyOpInterface>(op)
                  ? WalkResult::interrupt()

@@ -18,8 +18,7 @@ namespace {
 class Repeat : public Layer {
 public:
   explicit Repeat(LayerContext &context)
-      : context(context),
-        count(static_cast<int64_t>(context.draw.below(4))),
+      : context(context), count(static_cast<int64_t>(context.draw.below(4))),
         branches(context.draw.percent(40)), swaps(context.draw.percent(70)),
         communicates(context.dataAxes && context.draw.percent(50)),
         leaves(context.dataAxes && context.draw.percent(25)) {}
@@ -34,14 +33,13 @@ private:
     StepText &text = context.text;
     TextValue other = text.node("aten.neg.default", {x}, x.type);
     llvm::SmallVector<TextValue> ends = text.loop(
-        count, {x, other},
-        [&](StringRef number, ArrayRef<TextValue> values) {
+        count, {x, other}, [&](StringRef number, ArrayRef<TextValue> values) {
           TextValue next = change(number, values[0], values[1]);
           return swaps ? llvm::SmallVector<TextValue>{values[1], next}
                        : llvm::SmallVector<TextValue>{next, values[0]};
         });
-    TextValue twice = text.node("aten.mul.Tensor", {ends[1]}, x.type,
-                               "#tg.operand<0>, 2");
+    TextValue twice =
+        text.node("aten.mul.Tensor", {ends[1]}, x.type, "#tg.operand<0>, 2");
     return text.node("aten.add.Tensor", {ends[0], twice}, x.type);
   }
 
@@ -69,7 +67,6 @@ private:
 };
 } // namespace
 
-std::unique_ptr<Layer>
-regather::fuzz::makeControlLayer(LayerContext &context) {
+std::unique_ptr<Layer> regather::fuzz::makeControlLayer(LayerContext &context) {
   return std::make_unique<Repeat>(context);
 }

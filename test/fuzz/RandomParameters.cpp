@@ -147,8 +147,7 @@ TextValue RandomParameters::addTwin(const Parameter &parameter,
   TextValue part = beforeGather(parameter);
   TextValue other = text.wait(text.start(
       "all_gather", "", {part}, axes,
-      "dim " + std::to_string(parameter.shardDim),
-      {wholeType(parameter, part)},
+      "dim " + std::to_string(parameter.shardDim), {wholeType(parameter, part)},
       parameter.tensorAxes | (parameter.shardAxes & ~axes)))[0];
   return text.node("aten.add.Tensor", {whole, other}, whole.type);
 }

@@ -220,9 +220,8 @@ std::string StepText::index(int64_t value) {
   return name;
 }
 
-llvm::SmallVector<TextValue> StepText::loop(int64_t count,
-                                            ArrayRef<TextValue> inits,
-                                            LoopBody makeBody) {
+llvm::SmallVector<TextValue>
+StepText::loop(int64_t count, ArrayRef<TextValue> inits, LoopBody makeBody) {
   std::string lower = index(0), upper = index(count), step = index(1);
   std::string name = newName(), position = newName();
   llvm::SmallVector<TextValue> carried(inits), results(inits);

@@ -112,9 +112,8 @@ public:
   /// the index and the values, and returns those of the next iteration.
   using LoopBody = llvm::function_ref<llvm::SmallVector<TextValue>(
       llvm::StringRef, llvm::ArrayRef<TextValue>)>;
-  llvm::SmallVector<TextValue> loop(int64_t count,
-                                    llvm::ArrayRef<TextValue> inits,
-                                    LoopBody body);
+  llvm::SmallVector<TextValue>
+  loop(int64_t count, llvm::ArrayRef<TextValue> inits, LoopBody body);
 
   /// One of two values: that of `first` where the index is even.
   using BranchBody = llvm::function_ref<TextValue()>;
