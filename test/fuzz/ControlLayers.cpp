@@ -45,20 +45,25 @@ private:
 
   TextValue change(StringRef number, const TextValue &a, const TextValue &b) {
     StepText &text = context.text;
-    TextValue sent = a;
     // Nobody waits for it.
     if (leaves)
       text.start("all_reduce", "max", {b}, context.dataAxes, "", {b.type},
                  b.varying);
-    if (communicates)
-      sent = text.wait(text.start("all_reduce", "max", {a}, context.dataAxes,
-                                  "", {a.type}, a.varying))[0];
     if (!branches)
-      return text.node("aten.neg.default", {sent}, a.type);
+      return text.node("aten.neg.default", {send(a)}, a.type);
     return text.branch(
         number, a.type,
-        [&] { return text.node("aten.neg.default", {sent}, a.type); },
+        [&] { return text.node("aten.neg.default", {send(a)}, a.type); },
         [&] { return text.node("aten.relu.default", {b}, b.type); });
+  }
+
+  /// What all ranks have of it.
+  TextValue send(const TextValue &value) {
+    StepText &text = context.text;
+    if (!communicates)
+      return value;
+    return text.wait(text.start("all_reduce", "max", {value}, context.dataAxes,
+                                "", {value.type}, value.varying))[0];
   }
 
   LayerContext &context;

@@ -50,8 +50,14 @@ static std::string mutate(const std::string &text, Draw &draw, unsigned changes,
 }
 
 static void drawPipeline(Draw &draw, const StepNames &names, bool isSharded,
-                         CheckPlan &plan) {
+                         bool hasAttention, CheckPlan &plan) {
   std::vector<std::string> passes = listStepPasses();
+  // Written as products, attention has other bits than by blocks.
+  if (hasAttention)
+    llvm::erase_if(passes, [](StringRef pass) {
+      return pass == "convert-tg-nodes-to-linalg" ||
+             pass == "tg-expand-attention";
+    });
   // Sharding is preparation: it changes the order of sums. So do micro-batches.
   if (!isSharded)
     llvm::erase_if(passes, [](StringRef pass) {
@@ -96,6 +102,8 @@ static void drawSharding(Draw &draw, const StepNames &names, CheckPlan &plan) {
   std::string sharding = "mesh=" + mesh + " model-axes=tp";
   if (axes.contains("cp"))
     sharding += ",cp";
+  else if (draw.percent(30))
+    sharding += " copy-axes=tp";
   plan.preparation.push_back({"tg-shard-parameters", sharding});
 }
 
@@ -104,7 +112,7 @@ RandomCase regather::fuzz::makeRandomCase(uint64_t number,
                                           MLIRContext &context) {
   Draw draw(number);
   RandomCase result;
-  if (!captures.empty() && draw.percent(15)) {
+  if (!captures.empty() && draw.percent(22)) {
     const Capture &capture = draw.oneOf(captures);
     result.origin = capture.name;
     result.text = mutate(capture.text, draw, draw.between(0, 12), context);
@@ -125,7 +133,8 @@ RandomCase regather::fuzz::makeRandomCase(uint64_t number,
   bool isSharded = StringRef(result.text).contains("tg.mesh");
   if (!isSharded)
     drawSharding(draw, names, plan);
-  drawPipeline(draw, names, isSharded, plan);
+  drawPipeline(draw, names, isSharded,
+               StringRef(result.text).contains("scaled_dot_product"), plan);
   plan.program = drawProgramOptions(draw, names);
   plan.inputs = draw.below(1000000);
   plan.order = draw.below(1000000);

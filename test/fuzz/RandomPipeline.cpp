@@ -164,6 +164,21 @@ static std::string drawValue(Draw &draw, StringRef pass,
   return drawText(draw, pass, field.name, names);
 }
 
+/// Some of all values, most of which are small.
+static std::string drawOffload(Draw &draw) {
+  switch (draw.below(4)) {
+  case 0:
+    return "mode=marked";
+  case 1:
+    return "mode=bytes bytes=" +
+           std::to_string(draw.oneOf<int64_t>({1, 256, 4096})) +
+           " min-bytes=16";
+  default:
+    return "mode=all min-bytes=" +
+           std::to_string(draw.oneOf<int64_t>({0, 0, 100}));
+  }
+}
+
 PassCall regather::fuzz::drawCall(Draw &draw, StringRef pass,
                                   const StepNames &names) {
   PassCall call{pass.str(), ""};
@@ -192,6 +207,12 @@ PassCall regather::fuzz::drawCall(Draw &draw, StringRef pass,
     add("plan=" + drawPlan(draw, names));
   if (pass == "tg-append-optimizer" && !options.contains("keep-gradients"))
     add("keep-gradients=true");
+  if (pass == "tg-offload")
+    call.options = drawOffload(draw);
+  // Options that name axes are drawn without a look at the mesh.
+  if (pass == "tg-shard-parameters" && options.contains("mesh=rep:") &&
+      !options.contains("axis=") && draw.percent(60))
+    add("replicate-axis=rep shard-axis=dp");
   // Attention by blocks has other bits.
   if (pass == "tg-fuse-attention")
     call.options = "mode=report";

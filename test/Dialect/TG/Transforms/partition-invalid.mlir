@@ -66,6 +66,20 @@ func.func @recursive(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+// Only updates leave a function on the host.
+func.func @step(%x: tensor<4xf32> {tg.role = #tg.role<parameter>}) -> (tensor<4xf32>, tensor<4xf32>) {
+  %y = tg.node "aten.exp.default"(%x) {tg.phase = #tg.phase<forward>} : (tensor<4xf32>) -> tensor<4xf32>
+  %start = tg.offload %y {tg.phase = #tg.phase<forward>} : (tensor<4xf32>) -> !tg.future<tensor<4xf32, #tg.host>>
+  // expected-error@+1 {{a value on the host lives on from forward to backward, so that the step cannot be split}}
+  %away = tg.wait %start : !tg.future<tensor<4xf32, #tg.host>>
+  %back = tg.fetch %away {tg.phase = #tg.phase<backward>} : (tensor<4xf32, #tg.host>) -> !tg.future<tensor<4xf32>>
+  %again = tg.wait %back : !tg.future<tensor<4xf32>>
+  %z = tg.node "aten.neg.default"(%again) {tg.phase = #tg.phase<backward>} : (tensor<4xf32>) -> tensor<4xf32>
+  return %y, %z : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
 // The record was made before the parameter was released. Anything but a replay
 // gathers it again.
 tg.mesh @mesh [dp = 2]

@@ -1,4 +1,6 @@
 // RUN: regather-opt %s "--tg-partition=mode=replay split=false" --tg-verify-step | FileCheck %s
+// RUN: regather-opt %s "--tg-partition=mode=min-cut split=false" --tg-verify-step | FileCheck %s
+// RUN: regather-opt %s "--tg-partition=mode=budget budget=1000 split=false" --tg-verify-step | FileCheck %s
 
 // What tg-offload has moved to the host is moved once, whatever is computed again.
 // CHECK-LABEL: func.func @moved(

@@ -98,9 +98,13 @@ bool BudgetProblem::isGatheredAgain(Value value) {
 
 bool BudgetProblem::mayRecompute(Value value) {
   Operation *op = value.getDefiningOp();
+  auto wait = dyn_cast<WaitOp>(op);
+  // What lies on the host is not moved again.
+  if (wait && wait.getFuture().getDefiningOp<HostCopyOpInterface>())
+    return false;
   if (!isRepeatable(op) || isMarkedSaved(value))
     return false;
-  return mustRecompute(value) || !isa<WaitOp>(op) || isGatheredAgain(value);
+  return mustRecompute(value) || !wait || isGatheredAgain(value);
 }
 
 /// Arguments cost nothing, since backward has them.
@@ -129,17 +133,19 @@ void BudgetProblem::addOp(Operation *op, double seconds, ValueRange results,
 /// The members of a collective are saved one by one.
 void BudgetProblem::addWait(WaitOp wait) {
   auto collective = wait.getFuture().getDefiningOp<CollectiveOpInterface>();
-  double seconds =
-      costs.getCollective(collective).seconds / wait.getNumResults();
+  double seconds = collective ? costs.getCollective(collective).seconds /
+                                    wait.getNumResults()
+                              : 0;
   for (auto [input, tensor] :
-       llvm::zip(collective.getInputs(), wait.getTensors()))
+       llvm::zip(getAwaitedInputs(wait), wait.getTensors()))
     addOp(wait, seconds, tensor, input);
 }
 
 void BudgetProblem::addForward(Operation *op) {
   if (auto wait = dyn_cast<WaitOp>(op))
     return addWait(wait);
-  if (isa<CollectiveOpInterface>(op) || op->getNumResults() == 0)
+  if (isa<CollectiveOpInterface, HostCopyOpInterface>(op) ||
+      op->getNumResults() == 0)
     return;
   SmallVector<Value> inputs;
   forEachInput(op, [&](Value input) { inputs.push_back(input); });

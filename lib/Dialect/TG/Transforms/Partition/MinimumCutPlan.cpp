@@ -160,16 +160,18 @@ void CutBuilder::addOp(bool mayRecompute, bool addsGather, ValueRange inputs,
 }
 
 void CutBuilder::addWait(WaitOp wait) {
-  auto collective = wait.getFuture().getDefiningOp<CollectiveOpInterface>();
+  // What lies on the host is not moved again.
+  bool isMoved = isa<HostCopyOpInterface>(wait.getFuture().getDefiningOp());
   for (auto [input, tensor] :
-       llvm::zip(collective.getInputs(), wait.getTensors()))
-    addOp(mayRecompute(tensor), addsGather(tensor), input, tensor);
+       llvm::zip(getAwaitedInputs(wait), wait.getTensors()))
+    addOp(!isMoved && mayRecompute(tensor), addsGather(tensor), input, tensor);
 }
 
 void CutBuilder::addForward(Operation *op) {
   if (auto wait = dyn_cast<WaitOp>(op))
     return addWait(wait);
-  if (isa<CollectiveOpInterface>(op) || op->getNumResults() == 0)
+  if (isa<CollectiveOpInterface, HostCopyOpInterface>(op) ||
+      op->getNumResults() == 0)
     return;
   SmallVector<Value> inputs;
   forEachInput(op, [&](Value input) { inputs.push_back(input); });

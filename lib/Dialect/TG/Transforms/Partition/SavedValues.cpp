@@ -27,6 +27,13 @@ bool partition::mustRecompute(Value value) {
   return getPolicy(def) == Policy::MustRecompute && isRepeatable(def);
 }
 
+OperandRange partition::getAwaitedInputs(WaitOp wait) {
+  Operation *start = wait.getFuture().getDefiningOp();
+  if (auto copy = dyn_cast<HostCopyOpInterface>(start))
+    return copy.getInputs();
+  return cast<CollectiveOpInterface>(start).getInputs();
+}
+
 /// Calls `visit` for each forward value.
 static void forEachForwardValue(const Step &step,
                                 function_ref<void(OpResult)> visit) {

@@ -36,6 +36,10 @@ bool isNeverSaved(const Step &step, mlir::Value value);
 /// True if `value` must be computed again: it is marked so, and can be.
 bool mustRecompute(mlir::Value value);
 
+/// What the collective, or the copy to or from the host, that `wait` is for has
+/// taken, by result of the wait.
+mlir::OperandRange getAwaitedInputs(WaitOp wait);
+
 /// Saves what backward reads, but for what is marked as `must_recompute` and
 /// for parameters that are released after forward.
 SavedValues saveEverything(const Step &step);

@@ -181,11 +181,23 @@ static DictionaryAttr getResultAttributes(func::FuncOp step, unsigned index) {
   return attributes.getDictionary(step.getContext());
 }
 
+/// Only updates leave a function on the host.
+static LogicalResult verifyPlaces(ArrayRef<Value> crossing) {
+  for (Value value : crossing)
+    if (isOnHost(value.getType()))
+      return emitError(value.getLoc())
+             << "a value on the host lives on from forward to backward, so "
+                "that the step cannot be split";
+  return success();
+}
+
 LogicalResult partition::splitStep(func::FuncOp step) {
   StepGraph graph(step.getBody().front());
   if (failed(verify(step, graph)))
     return failure();
   SmallVector<Value> crossing = findCrossing(graph);
+  if (failed(verifyPlaces(crossing)))
+    return failure();
   SmallVector<StringAttr> names = nameSaved(crossing);
 
   Part forward(step, kForwardName, {}, {}),
