@@ -9,6 +9,8 @@
 // RUN: not regather-opt %s --regather-training-pipeline='layout=flat' 2>&1 | FileCheck %s --check-prefix=LAYOUT
 // RUN: regather-opt %s --pass-pipeline='builtin.module(regather-training-pipeline{mesh=tp:2 layout=flat shard={up=[tp] shard 0} lower=false})' | FileCheck %s --check-prefix=CUT
 // RUN: not regather-opt %s --regather-training-pipeline='meshes=dp:4' 2>&1 | FileCheck %s --check-prefix=OPTION
+// RUN: not regather-opt %s --regather-training-pipeline='mesh=ep:2 expert-chunks=2' 2>&1 | FileCheck %s --check-prefix=CHUNKS
+// RUN: not regather-opt %s --regather-training-pipeline='mesh=ep:2 expert-capacity=1.25 expert-chunks=auto' 2>&1 | FileCheck %s --check-prefix=TRIES
 
 // LOWERED-LABEL: @step
 // LOWERED: linalg.matmul
@@ -23,6 +25,8 @@
 // LAYOUT: layout "flat" needs a mesh to shard parameters over
 // CUT: tensor<4x2xf32> {{[^%]*}}tg.name = "up.w", tg.placement = #tg.placement<@mesh {{\[\[}}tp] = shard 0]>
 // OPTION: no such option meshes
+// CHUNKS: expert-chunks "2" needs a capacity for rows that are sent, expert-capacity
+// TRIES: option 'expert-chunks' expects a number of chunks, got "auto": a pipeline simulates no steps
 
 func.func @step(%x: tensor<4x8xf32> {tg.role = #tg.role<input>},
                 %y: tensor<8x2xf32> {tg.role = #tg.role<parameter>, tg.name = "up.w", tg.module = "up"})

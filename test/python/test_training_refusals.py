@@ -187,6 +187,12 @@ def test_tensors_are_made_where_they_belong() -> None:
      'has a mesh of its own, so that mesh="dp:1" cannot be given, too'),
     ({"accumulate": 0}, "expects a number of micro-batches to accumulate, got "
      "0"),
+    ({"expert_capacity": 1.25, "expert_chunks": 0}, "expects a number of "
+     "expert_chunks, at least 1, or 'auto', got 0"),
+    ({"expert_capacity": 1.25, "expert_chunks": "two"}, "expects a number of "
+     "expert_chunks, at least 1, or 'auto', got 'two'"),
+    ({"expert_chunks": 2}, "expert_chunks=2 cuts rows that are sent, which "
+     "needs an expert_capacity"),
     ({"param_dtype": "bf16"}, "param_dtype: expects torch.bfloat16, "
      "torch.float16 or torch.float32, got 'bf16'"),
     ({"reduce_dtype": torch.int32}, "reduce_dtype: expects .* got torch.int32")])
