@@ -23,8 +23,8 @@ from typing import Any
 from project import ROOT
 
 LIMIT = 80_000_000_000
-# Of one sequence for each rank that has a batch: Llamas, of 8,192 tokens, and
-# models with experts, of 4,096.
+# Llamas: a sequence of 8,192 tokens for each rank of dp. Models with experts,
+# whose batch ep cuts as well: a batch with one of 4,096 tokens for each rank.
 RANKS = {"8B": (8, 64, 256, 1024), "70B": (64, 256, 1024), "405B": (512, 1024),
          "mixtral-8x7b": (64,), "qwen3-30b-a3b": (64,), "deepseek-v3": (256,)}
 LLAMAS = ("8B", "70B", "405B")
@@ -41,12 +41,13 @@ HEADS = (("output.weight=[tp] shard 0", "embedding.weight=[tp] shard 0"),
 POLICIES = ("", "selective", "full")
 
 
-def capture(model: str, folder: Path) -> Path:
+def capture(model: str, ranks: int, folder: Path) -> Path:
     file = folder / f"{model.lower()}.fx.json"
-    example, config = (
-        ("llama3.py", {"config": model, "dtype": "bfloat16"})
-        if model in LLAMAS
-        else ("library_decoders.py", {"name": model, "sequence": 4096}))
+    example, config = "llama3.py", {"config": model, "dtype": "bfloat16"}
+    if model not in LLAMAS:
+        file = folder / f"{model}-{ranks}.fx.json"
+        example = "library_decoders.py"
+        config = {"name": model, "sequence": 4096, "batch": ranks}
     if not file.exists():
         subprocess.run(
             [sys.executable, "-m", "regather", "capture", "--model",
@@ -65,21 +66,16 @@ def run(*command: Any) -> tuple[subprocess.CompletedProcess[str], float]:
                     - before.ru_utime - before.ru_stime)
 
 
-def count_batches(mesh: str) -> int:
-    """Ranks that have a batch of their own: all but those that share one."""
-    sizes = dict(axis.split(":") for axis in mesh.split(","))
-    return int(sizes.get("dp", 1)) * int(sizes.get("ep", 1))
-
-
 def simulate(tool: Path, file: Path, cluster: str, mesh: str, shard: list[str],
-             policy: str, numbers: Path,
+             policy: str, numbers: Path, rows: int | None,
              limit: str = "100TB") -> dict[str, Any] | None:
     """The step as these flags and a limit make it; nothing if it is more than a
-    device has."""
+    device has. `rows` are those of the batch, none if each rank of dp has one."""
     flags = [f"--mesh={mesh}", *(f"--shard={text}" for text in shard)]
-    rows = count_batches(mesh)
-    if rows > 1:
-        flags.append("--batch=per-rank")
+    if rows is None:
+        rows = int(mesh.split("dp:")[1].split(",")[0]) if "dp:" in mesh else 1
+        if "dp:" in mesh:
+            flags.append("--batch=per-rank")
     if "ep:" in mesh:
         flags.append(CAPACITY)
     if policy:
@@ -98,11 +94,13 @@ def simulate(tool: Path, file: Path, cluster: str, mesh: str, shard: list[str],
 
 
 def find_best(tool: Path, file: Path, cluster: str, mesh: str,
-              choices: list[list[str]], numbers: Path) -> dict[str, Any] | None:
+              choices: list[list[str]], numbers: Path, rows: int | None
+              ) -> dict[str, Any] | None:
     found = []
     for shard in choices:
         for policy in POLICIES:
-            one = simulate(tool, file, cluster, mesh, shard, policy, numbers)
+            one = simulate(tool, file, cluster, mesh, shard, policy, numbers,
+                           rows)
             if one:
                 found.append(one)
                 # More recomputation takes more time.
@@ -133,6 +131,7 @@ def list_hand_plans(model: str, ranks: int
 def compare(tool: Path, file: Path, model: str, ranks: int, count: int,
             scratch: Path) -> dict[str, Any]:
     numbers = scratch / "numbers.json"
+    rows = None if model in LLAMAS else ranks
     cluster = "h100-8" if ranks <= 8 else "h100-nodes"
     result, seconds = run(tool, "plan", file, f"--ranks={ranks}",
                           f"--cluster={cluster}", "--optimizer=adamw", "--quiet",
@@ -148,10 +147,10 @@ def compare(tool: Path, file: Path, model: str, ranks: int, count: int,
         "plan": planned["plans"][0], "by_hand": {}, "on_the_mesh": {}}
     for name, (mesh, choices) in list_hand_plans(model, ranks).items():
         found["by_hand"][name] = find_best(tool, file, cluster, mesh, choices,
-                                           numbers)
+                                           numbers, rows)
         if name != "FSDP":
             found["on_the_mesh"][name] = simulate(
-                tool, file, cluster, mesh, [], "", numbers, str(LIMIT))
+                tool, file, cluster, mesh, [], "", numbers, rows, str(LIMIT))
     return found
 
 
@@ -187,7 +186,7 @@ def main(args: argparse.Namespace) -> int:
             for ranks in RANKS[model]:
                 if wanted and ranks not in wanted:
                     continue
-                one = compare(tool, capture(model, folder), model, ranks,
+                one = compare(tool, capture(model, ranks, folder), model, ranks,
                               args.count, Path(name))
                 # What is known of others stays.
                 results[f"{model} on {ranks}"] = one
