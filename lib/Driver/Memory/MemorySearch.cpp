@@ -492,8 +492,9 @@ LogicalResult MemorySearch::emitLeast(size_t numChoices, StringRef obstacle) {
                     << (numChoices == 1 ? " choice" : " choices")
                     << " that were tried";
   if (choice.argumentBytes > plan.limit)
-    diag.attachNote() << "the " << fixed << " alone are more than the limit: "
-                      << "more ranks share them, and a smaller batch takes less";
+    diag.attachNote()
+        << "the " << fixed << " alone are more than the limit: "
+        << "more ranks share them, and a smaller batch takes less";
   if (!obstacle.empty())
     diag.attachNote() << "more micro-batches were not tried: " << obstacle;
   for (const report::LiveBuffer &buffer :

@@ -497,8 +497,8 @@ void Search::explain() {
       FailureOr<MeasuredStep> measured = failure();
       if (succeeded(options))
         measured = measureStep(module, *options, model);
-      OtherPlacement other{pattern, placement, placement == current, {},
-                           error.text};
+      OtherPlacement other{
+          pattern, placement, placement == current, {}, error.text};
       if (succeeded(measured))
         other.choice = measured->choice;
       search.explanations.push_back(std::move(other));
