@@ -40,9 +40,12 @@ private:
         });
     TextValue twice =
         text.node("aten.mul.Tensor", {ends[1]}, x.type, "#tg.operand<0>, 2");
-    return text.node("aten.add.Tensor", {ends[0], twice}, x.type);
+    TextValue sum = text.node("aten.add.Tensor", {ends[0], twice}, x.type);
+    return branches ? choose(text.index(count), sum, x) : sum;
   }
 
+  /// What is computed in an iteration. Nothing that decides whether a
+  /// collective runs is carried: it may differ between ranks.
   TextValue change(StringRef number, const TextValue &a, const TextValue &b) {
     StepText &text = context.text;
     // Nobody waits for it.
@@ -53,8 +56,16 @@ private:
       return text.node("aten.neg.default", {send(a)}, a.type);
     return text.branch(
         number, a.type,
-        [&] { return text.node("aten.neg.default", {send(a)}, a.type); },
+        [&] { return text.node("aten.neg.default", {a}, a.type); },
         [&] { return text.node("aten.relu.default", {b}, b.type); });
+  }
+
+  TextValue choose(StringRef number, const TextValue &a, const TextValue &b) {
+    StepText &text = context.text;
+    return text.branch(
+        number, a.type,
+        [&] { return text.node("aten.neg.default", {send(a)}, a.type); },
+        [&] { return text.node("aten.relu.default", {send(b)}, b.type); });
   }
 
   /// What all ranks have of it.

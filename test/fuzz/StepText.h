@@ -115,6 +115,9 @@ public:
   llvm::SmallVector<TextValue>
   loop(int64_t count, llvm::ArrayRef<TextValue> inits, LoopBody body);
 
+  /// A constant index.
+  std::string index(int64_t value);
+
   /// One of two values: that of `first` where the index is even.
   using BranchBody = llvm::function_ref<TextValue()>;
   TextValue branch(llvm::StringRef index, const TextType &type,
@@ -131,9 +134,8 @@ public:
   std::string take();
 
 private:
-  /// An operation of indices, such as `arith.addi %0, %1`; a constant.
+  /// An operation of indices, such as `arith.addi %0, %1`.
   std::string scalar(const std::string &operation);
-  std::string index(int64_t value);
   std::string newName() { return "%" + std::to_string(numValues++); }
   /// `{tg.id = ...}`.
   std::string printAttributes(llvm::StringRef idBase);
