@@ -6,12 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The first step: all states are zero, and so
+// The first step: all states are zero, and so, with h = g + wd p,
 //
-//   AdamW: a = (1 - beta1) g and s = (1 - beta2) g^2, whose corrections for the
-//          bias give g and g^2 again: p (1 - lr wd) - lr g / (|g| + eps)
-//   SGD:   h = g + wd p, which is the momentum buffer as well:
-//          p - lr (1 + momentum) h with Nesterov, p - lr h without
+//   AdamW: the averages (1 - beta1) g and (1 - beta2) g^2, whose corrections
+//   for
+//          the bias give g and g^2 again: p (1 - lr wd) - lr g / (|g| + eps)
+//   Adam:  p - lr h / (|h| + eps)
+//   SGD:   h is the momentum buffer as well: p - lr (1 + momentum) h with
+//          Nesterov, p - lr h without
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,6 +42,12 @@ struct Trained {
   const HostTensor *updated;
 };
 } // namespace
+
+/// The others have formulas of their own.
+static bool isChecked(tg::OptimizerKind kind) {
+  return kind == tg::OptimizerKind::AdamW || kind == tg::OptimizerKind::Adam ||
+         kind == tg::OptimizerKind::SGD;
+}
 
 static bool isChecked(const HostTensor &tensor) {
   return tensor.getType() == ElementType::F32 ||
@@ -86,30 +94,41 @@ static bool isWithoutDecay(StringRef name, StringRef groups) {
   return false;
 }
 
-static double update(const tg::AppendOptimizerPassOptions &options,
-                     double parameter, double gradient, double weightDecay,
-                     double learningRate) {
-  if (options.optimizer == tg::OptimizerKind::AdamW)
-    return parameter * (1 - learningRate * weightDecay) -
-           learningRate * gradient / (std::abs(gradient) + options.eps);
-  double decayed = gradient + weightDecay * parameter;
-  double scale =
-      options.momentum != 0 && options.nesterov ? 1 + options.momentum : 1;
-  return parameter - learningRate * scale * decayed;
+/// `gradient` by its norm. Nothing where that is so small that the quotient is
+/// one of rounding.
+static std::optional<double> normalize(double gradient, double eps) {
+  if (std::abs(gradient) < std::max(1e-6, 100 * eps))
+    return std::nullopt;
+  return gradient / (std::abs(gradient) + eps);
 }
 
-/// The quotient of AdamW is that of rounding where the gradient is so small.
-static bool isTiny(double gradient, double eps) {
-  return std::abs(gradient) < std::max(1e-6, 100 * eps);
+static std::optional<double>
+update(const tg::AppendOptimizerPassOptions &options, double parameter,
+       double gradient, double weightDecay) {
+  double eps = options.eps == -1 ? 1e-8 : options.eps;
+  double decayed = gradient + weightDecay * parameter;
+  switch (options.optimizer) {
+  case tg::OptimizerKind::AdamW:
+    if (std::optional<double> direction = normalize(gradient, eps))
+      return parameter * (1 - kLearningRate * weightDecay) -
+             kLearningRate * *direction;
+    return std::nullopt;
+  case tg::OptimizerKind::Adam:
+    if (std::optional<double> direction = normalize(decayed, eps))
+      return parameter - kLearningRate * *direction;
+    return std::nullopt;
+  default:
+    return parameter - kLearningRate * decayed *
+                           (options.nesterov ? 1 + options.momentum : 1);
+  }
 }
 
 static std::string checkParameter(const Trained &one, double coefficient,
                                   const tg::AppendOptimizerPassOptions &options,
                                   const RunSettings &settings) {
-  bool isAdamW = options.optimizer == tg::OptimizerKind::AdamW;
-  double weightDecay = options.weightDecay >= 0 ? options.weightDecay
-                       : isAdamW                ? 0.01
-                                                : 0;
+  double weightDecay = options.weightDecay;
+  if (weightDecay < 0)
+    weightDecay = options.optimizer == tg::OptimizerKind::AdamW ? 0.01 : 0;
   if (isWithoutDecay(one.value->name, options.groups))
     weightDecay = 0;
   HostTensor old =
@@ -117,18 +136,19 @@ static std::string checkParameter(const Trained &one, double coefficient,
   if (old.getShape() != one.updated->getShape() || !isChecked(*one.updated))
     return "";
   for (int64_t i = 0; i != old.getNumElements(); ++i) {
-    double gradient = coefficient * one.gradient->getAsDouble(i);
+    double gradient = coefficient * one.gradient->getAsDouble(i) *
+                      (options.maximize ? -1 : 1);
     double before = old.getAsDouble(i), after = one.updated->getAsDouble(i);
-    double expected =
-        update(options, before, gradient, weightDecay, kLearningRate);
-    if (!std::isfinite(expected) || (isAdamW && isTiny(gradient, options.eps)))
+    std::optional<double> expected =
+        update(options, before, gradient, weightDecay);
+    if (!expected || !std::isfinite(*expected))
       continue;
     double scale = std::max({1.0, std::abs(before), std::abs(gradient)});
-    if (!(std::abs(after - expected) <= kUpdateTolerance * scale))
+    if (!(std::abs(after - *expected) <= kUpdateTolerance * scale))
       return llvm::formatv(
           "element {0} of \"{1}\" becomes {2}, but the rule of "
           "the optimizer gives {3}",
-          i, one.value->name, after, expected);
+          i, one.value->name, after, *expected);
   }
   return "";
 }
@@ -137,7 +157,8 @@ std::string regather::fuzz::checkOptimizer(const StepRun &run, StringRef text,
                                            const RunSettings &settings) {
   tg::AppendOptimizerPassOptions options;
   // With states of few bits, squares may be rounded to zero.
-  if (PassOptionFields(options).read(text, "") || options.gradientSums ||
+  if (PassOptionFields(options).read(text, "") ||
+      !isChecked(options.optimizer) || options.gradientSums ||
       options.stateDtype == tg::StateType::BF16)
     return "";
   // Of infinite losses nothing is updated.
