@@ -8,9 +8,8 @@
 //
 // The first step: all states are zero, and so, with h = g + wd p,
 //
-//   AdamW: the averages (1 - beta1) g and (1 - beta2) g^2, whose corrections
-//   for
-//          the bias give g and g^2 again: p (1 - lr wd) - lr g / (|g| + eps)
+//   AdamW: corrected for the bias, the averages are g and g^2:
+//          p (1 - lr wd) - lr g / (|g| + eps)
 //   Adam:  p - lr h / (|h| + eps)
 //   SGD:   h is the momentum buffer as well: p - lr (1 + momentum) h with
 //          Nesterov, p - lr h without
