@@ -13,7 +13,7 @@
 // RUN: %{simulate} --recompute='mincut budget=3' 2>&1 | FileCheck %s --check-prefix=RECOMPUTE
 // RUN: %{simulate} --bucket=atuo 2>&1 | FileCheck %s --check-prefix=BUCKET
 // RUN: %{simulate} --schedule=autoo 2>&1 | FileCheck %s --check-prefix=SCHEDULE
-// RUN: %{simulate} --optimizer='adam eps=1' 2>&1 | FileCheck %s --check-prefix=OPTIMIZER
+// RUN: %{simulate} --optimizer='lion eps=1' 2>&1 | FileCheck %s --check-prefix=OPTIMIZER
 // RUN: %{simulate} --fuse-attention=som 2>&1 | FileCheck %s --check-prefix=ATTENTION
 // RUN: %{simulate} --layout=flatt 2>&1 | FileCheck %s --check-prefix=LAYOUT
 // RUN: %{simulate} --batch=mine 2>&1 | FileCheck %s --check-prefix=BATCH
@@ -64,7 +64,7 @@
 // RECOMPUTE: error: --recompute expects min-cut, default, replay, budget or none, got "mincut"
 // BUCKET:    error: --bucket expects auto, plan, none or a list of modules, got "atuo"
 // SCHEDULE:  error: --schedule expects auto, manual or none, got "autoo"
-// OPTIMIZER: error: --optimizer expects adamw or sgd, got "adam"
+// OPTIMIZER: error: --optimizer expects adamw, adam, sgd, adagrad, rmsprop, adamax, adadelta or radam, got "lion"
 // ATTENTION: error: --fuse-attention expects all, report or none, got "som"
 // LAYOUT:    error: --layout expects flat or per-parameter, got "flatt"
 // BATCH:     error: --batch expects global, per-rank or auto, got "mine"
