@@ -754,17 +754,3 @@ def test_optimizers_of_pytorch(name: str) -> None:
         ours = found["optimizer"]["state"][key]
         for kind, value in states.items():
             torch.testing.assert_close(ours[kind], value, rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.parametrize(("kind", "settings", "message"), [
-    (torch.optim.NAdam, {}, "AdamW, Adam, SGD, Adagrad, RMSprop, Adamax, "
-     "Adadelta, RAdam of torch.optim, got NAdam"),
-    (torch.optim.Adagrad, {"initial_accumulator_value": 0.5},
-     "initial_accumulator_value=0.5 is not supported"),
-    (torch.optim.AdamW, {"differentiable": True}, "differentiable=True is not")])
-def test_other_optimizers_are_refused(kind: type, settings: dict,
-                                      message: str) -> None:
-    model = torch.nn.Linear(2, 1)
-    with pytest.raises(RegatherError, match=message):
-        regather.compile(model, torch.ones(3, 2),
-                         optimizer=kind(model.parameters(), **settings))
