@@ -21,6 +21,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "llvm/Support/Error.h"
 #include "llvm/Support/FileSystem.h"
 
 #include <limits>
@@ -274,7 +275,9 @@ bool Checker::compareCached(RunSettings settings, const StepRun &native) {
     if (!isEqual)
       break;
   }
-  (void)llvm::sys::fs::remove_directories(directory);
+  // What cannot be removed does no harm.
+  llvm::consumeError(
+      llvm::errorCodeToError(llvm::sys::fs::remove_directories(directory)));
   return isEqual;
 }
 
