@@ -38,18 +38,24 @@ LogicalResult regather::decideExpertChunks(ModuleOp module,
   for (int64_t number : kNumbers) {
     tried.dispatch.options.chunks = number;
     FailureOr<MeasuredStep> measured = failure();
+    std::string problem;
     if (number == 1) {
       measured = measureStep(module, tried, *model);
       if (failed(measured))
         return failure();
     } else {
-      ScopedDiagnosticHandler handler(module.getContext(),
-                                      [](Diagnostic &) { return success(); });
+      ScopedDiagnosticHandler handler(
+          module.getContext(), [&](Diagnostic &diagnostic) {
+            if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
+                problem.empty())
+              problem = diagnostic.str();
+            return success();
+          });
       measured = measureStep(module, tried, *model);
     }
     others += (others.empty() ? "" : ", ") + std::to_string(number) + ": ";
     if (failed(measured)) {
-      others += "does not divide the rows";
+      others += problem;
       continue;
     }
     double seconds = measured->choice.seconds;

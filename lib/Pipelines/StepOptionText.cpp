@@ -167,18 +167,17 @@ static Failure readSharding(StepOptions &options, StringRef name,
   return Failure();
 }
 
-/// A number, or `auto`, which a search for what fits decides.
-static Failure readMicroBatches(StepOptions &options, StringRef text,
-                                StringRef origin) {
-  int64_t parts = 1;
-  options.choosesParts = text == "auto";
-  if (!options.choosesParts && (text.getAsInteger(10, parts) || parts < 1))
-    return Failure((origin +
-                    " expects a number of micro-batches, at least 1, or auto, "
-                    "got \"" +
-                    text + "\"")
+/// A number of at least 1, or `auto`, for which `isOpen` is set; `what` is
+/// counted.
+static Failure readCount(StringRef what, StringRef text, StringRef origin,
+                         bool &isOpen, int64_t &count) {
+  int64_t number = 1;
+  isOpen = text == "auto";
+  if (!isOpen && (text.getAsInteger(10, number) || number < 1))
+    return Failure((origin + " expects a number of " + what +
+                    ", at least 1, or auto, got \"" + text + "\"")
                        .str());
-  options.cut.parts = parts;
+  count = number;
   return Failure();
 }
 
@@ -191,21 +190,6 @@ static Failure readCapacity(StepOptions &options, StringRef text,
     return failure;
   if (options.dispatch.options.chunks == 1)
     options.dispatch.options.chunks = chunks;
-  return Failure();
-}
-
-/// A number, or `auto`, which simulations decide.
-static Failure readExpertChunks(StepOptions &options, StringRef text,
-                                StringRef origin) {
-  int64_t chunks = 1;
-  options.choosesChunks = text == "auto";
-  if (!options.choosesChunks && (text.getAsInteger(10, chunks) || chunks < 1))
-    return Failure((origin +
-                    " expects a number of chunks, at least 1, or auto, got "
-                    "\"" +
-                    text + "\"")
-                       .str());
-  options.dispatch.options.chunks = chunks;
   return Failure();
 }
 
@@ -246,7 +230,8 @@ Failure regather::setStepOption(StepOptions &options, StringRef name,
   if (name == "elastic-axes")
     return readField(options.model, name, text, origin);
   if (name == "micro-batches")
-    return readMicroBatches(options, text, origin);
+    return readCount("micro-batches", text, origin, options.choosesParts,
+                     options.cut.parts);
   if (name == "shard")
     return readAnnotations(options, text, origin);
   if (name == "policy")
@@ -264,7 +249,8 @@ Failure regather::setStepOption(StepOptions &options, StringRef name,
   if (name == "expert-capacity")
     return readCapacity(options, text, origin);
   if (name == "expert-chunks")
-    return readExpertChunks(options, text, origin);
+    return readCount("chunks", text, origin, options.choosesChunks,
+                     options.dispatch.options.chunks);
   if (name == "offload")
     return readOffload(options, text, origin);
   if (name == "bucket")

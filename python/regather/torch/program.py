@@ -150,11 +150,10 @@ def _take_updates(graph: Graph) -> list[Node]:
     """The arguments that the graph writes to when all else is done, as the step
     of an optimizer does. Their new values become its last results. Raises
     `Unmodelled` for any other writing."""
-    targets: list[Node] = []
-    values: list[Node] = []
+    values: dict[Node, Node] = {}
     for node in graph.find_nodes(op="call_function", target=COPY):
         target, value = node.args[:2]
-        if target.op != "placeholder" or target in targets:
+        if target.op != "placeholder" or target in values:
             raise Unmodelled(f"'{target}' is written to in the middle of the "
                              "graph")
         if any(user.op != "output" for user in node.users):
@@ -162,13 +161,12 @@ def _take_updates(graph: Graph) -> list[Node]:
         old, new = target.meta["val"], value.meta["val"]
         if old.dtype != new.dtype or old.shape != new.shape:
             raise Unmodelled(f"'{target.name}' is written to with another type")
-        targets.append(target)
-        values.append(value)
+        values[target] = value
         node.replace_all_uses_with(target)
         graph.erase_node(node)
     output = graph.output_node()
-    output.args = ((*output.args[0], *values),)
-    return targets
+    output.args = ((*output.args[0], *values.values()),)
+    return list(values)
 
 
 class Program:
@@ -226,10 +224,10 @@ class Program:
         self._num_updated = len(updated)
         results = list(output.args[0])
         values = dict(zip(updated, results[len(results) - len(updated):]))
+        read = {*values, *values.values()}
         for i in sorted(numbers.values(), key=lambda i: given[i] not in values):
             node = given[i]
-            if (node not in values and node not in values.values()
-                    and all(user is output for user in node.users)):
+            if node not in read and all(user is output for user in node.users):
                 continue
             value = node.meta.get("val")
             if not isinstance(value, torch.Tensor):

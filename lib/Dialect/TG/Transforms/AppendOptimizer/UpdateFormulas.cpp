@@ -17,6 +17,12 @@ using namespace regather::tg::update;
 
 UpdateFormula::~UpdateFormula() = default;
 
+UpdateFormula::Values UpdateFormula::getScalars(B &b, const UpdateRule &rule,
+                                                mlir::Value learningRate,
+                                                mlir::Value step) const {
+  return {FloatBuilder(b, b.getF64Type()).neg(learningRate)};
+}
+
 bool UpdateFormula::keepsZeros(const UpdateRule &rule) const {
   // What is less than any normal number may be read as zero, and 0 / 0 is none.
   return rule.epsilon >= std::numeric_limits<float>::min();

@@ -41,10 +41,10 @@ public:
 
   virtual unsigned getNumScalars(const UpdateRule &rule) const { return 1; }
 
-  /// What does not depend on the element. `step` is null unless it is needed.
+  /// What does not depend on the element; unless said otherwise, minus the
+  /// learning rate. `step` is null unless it is needed.
   virtual Values getScalars(B &b, const UpdateRule &rule,
-                            mlir::Value learningRate,
-                            mlir::Value step) const = 0;
+                            mlir::Value learningRate, mlir::Value step) const;
 
   /// The new parameter and its new states.
   virtual Values getElements(B &b, const UpdateRule &rule,

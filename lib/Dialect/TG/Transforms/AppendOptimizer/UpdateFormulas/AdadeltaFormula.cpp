@@ -26,12 +26,6 @@ AdadeltaFormula::getStateNames(const UpdateRule &rule) const {
 
 bool AdadeltaFormula::needsStep(const UpdateRule &rule) const { return false; }
 
-UpdateFormula::Values AdadeltaFormula::getScalars(B &b, const UpdateRule &rule,
-                                                  Value learningRate,
-                                                  Value step) const {
-  return {FloatBuilder(b, b.getF64Type()).neg(learningRate)};
-}
-
 UpdateFormula::Values AdadeltaFormula::getElements(B &b, const UpdateRule &rule,
                                                    Value parameter,
                                                    Value gradient,

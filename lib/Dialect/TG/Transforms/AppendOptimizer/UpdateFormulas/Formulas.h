@@ -57,8 +57,6 @@ class RmspropFormula : public UpdateFormula {
 public:
   Names getStateNames(const UpdateRule &rule) const override;
   bool needsStep(const UpdateRule &rule) const override;
-  Values getScalars(B &b, const UpdateRule &rule, mlir::Value learningRate,
-                    mlir::Value step) const override;
   Values getElements(B &b, const UpdateRule &rule, mlir::Value parameter,
                      mlir::Value gradient, mlir::ValueRange states,
                      mlir::ValueRange scalars) const override;
@@ -81,8 +79,6 @@ class AdadeltaFormula : public UpdateFormula {
 public:
   Names getStateNames(const UpdateRule &rule) const override;
   bool needsStep(const UpdateRule &rule) const override;
-  Values getScalars(B &b, const UpdateRule &rule, mlir::Value learningRate,
-                    mlir::Value step) const override;
   Values getElements(B &b, const UpdateRule &rule, mlir::Value parameter,
                      mlir::Value gradient, mlir::ValueRange states,
                      mlir::ValueRange scalars) const override;

@@ -32,12 +32,6 @@ RmspropFormula::getStateNames(const UpdateRule &rule) const {
 
 bool RmspropFormula::needsStep(const UpdateRule &rule) const { return false; }
 
-UpdateFormula::Values RmspropFormula::getScalars(B &b, const UpdateRule &rule,
-                                                 Value learningRate,
-                                                 Value step) const {
-  return {FloatBuilder(b, b.getF64Type()).neg(learningRate)};
-}
-
 UpdateFormula::Values RmspropFormula::getElements(B &b, const UpdateRule &rule,
                                                   Value parameter,
                                                   Value gradient,
