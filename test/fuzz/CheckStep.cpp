@@ -265,8 +265,9 @@ bool Checker::compareCached(RunSettings settings, const StepRun &native) {
   if (!plan.caches)
     return true;
   SmallString<128> directory;
-  if (llvm::sys::fs::createUniqueDirectory("fuzz-kernels", directory))
-    return true;
+  if (std::error_code error =
+          llvm::sys::fs::createUniqueDirectory("fuzz-kernels", directory))
+    return fail("no folder for kernels", error.message());
   settings.cacheDirectory = directory.str().str();
   bool isEqual = true;
   for (ModuleOp step : {*original, *module, *module}) {
