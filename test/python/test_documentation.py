@@ -1,7 +1,8 @@
 """Runs what the documentation shows: the blocks marked `sh` of each page, in
 order, in one shell, in a folder that looks like a built checkout.
 
-Blocks without the mark are what commands print, or what needs a cluster.
+Blocks without the mark are what commands print, or what needs a cluster or
+minutes.
 """
 
 from __future__ import annotations

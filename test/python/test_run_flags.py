@@ -11,10 +11,10 @@ from regather_tools import run_tool
 # What only modules need: how they become programs, and the interpreter.
 MODULES_ONLY = {
     "batch", "bucket", "cache-dir", "chunk", "compile-threads", "elastic",
-    "elastic-axes", "engine", "entry", "expert-capacity", "fuse-attention",
-    "layout", "memory", "mesh", "micro-batches", "offload", "optimizer",
-    "pass-option", "plan", "policy", "recompute", "replicate-axis", "reshard",
-    "schedule", "seed", "shard"}
+    "elastic-axes", "engine", "entry", "expert-capacity", "expert-chunks",
+    "fuse-attention", "layout", "memory", "mesh", "micro-batches", "offload",
+    "optimizer", "pass-option", "plan", "policy", "recompute", "replicate-axis",
+    "reshard", "schedule", "seed", "shard"}
 
 FLAG = re.compile(r"^  --([a-z-]+)(\[?=.+?)?(?: +- |  +)(\S.*)$", re.MULTILINE)
 
