@@ -9,6 +9,7 @@ passed before with the same inputs is counted and not run again.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import threading
@@ -117,6 +118,16 @@ def print_slowest(outcomes: list[Outcome]) -> None:
         say(f"{seconds:8.1f}  [{suite}] {name}")
 
 
+def write_seconds(outcomes: list[Outcome], path: Path) -> None:
+    """Those of the tests that ran, by suite and name. `test/python/seconds.json`,
+    which the order of the Python tests follows, has their sums over files."""
+    ran = {outcome.suite: {case.name: round(case.seconds, 2)
+                           for case in outcome.cases if not case.remembered}
+           for outcome in outcomes}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(ran, indent=1) + "\n")
+
+
 def print_table(outcomes: list[Outcome]) -> None:
     say(f"\n{'suite':10} {'passed':>7} {'failed':>7} {'skipped':>7} "
         f"{'remembered':>10} {'seconds':>8}")
@@ -171,6 +182,7 @@ def main() -> int:
     outcomes += [run_suite(name, EXTRA[name], directory)
                  for name in EXTRA if name in only]
     print_slowest(outcomes)
+    write_seconds(outcomes, directory / "check-seconds.json")
     print_table(outcomes)
     print_skipped(outcomes)
     cases = [case for outcome in outcomes for case in outcome.cases]

@@ -6,6 +6,7 @@ the model computes its loss, and targets.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -292,3 +293,13 @@ LIBRARY = ("llama", "gpt2", "qwen3", "mixtral", "bert", "vit", "t5")
 MODELS: dict[str, Callable[[], Made]] = {make.__name__: make for make in OWN}
 for _name in (*LIBRARY, *TEXT, *IMAGE):
     MODELS[_name] = lambda name=_name: library_model(name)
+
+# Together they have every operator of all of these, and but for 7 of 261 every
+# one with each number of dimensions. What is about element types or devices is
+# tested on these; on all with REGATHER_ALL_MODELS=1, which takes long.
+REPRESENTATIVE = tuple(
+    MODELS if os.environ.get("REGATHER_ALL_MODELS") else
+    ("perceptron", "residual", "rotation", "complex_llama", "gru", "clip",
+     "whisper", "llama", "mixtral", "bert", "vit", "t5", "gemma2", "bloom",
+     "mamba", "qwen3_next", "gpt_oss", "deepseek_v3", "deberta_v2", "swin",
+     "convnext"))

@@ -1,4 +1,4 @@
-"""The steps of test_captured_steps.py with 16-bit weights and inputs.
+"""Steps of test_captured_steps.py with 16-bit weights and inputs.
 
 There, eager PyTorch itself is sometimes farther away from the same step in
 float32 than the tolerance, with other roundings than ours. Then what we compute
@@ -17,7 +17,7 @@ pytest.importorskip("transformers", reason="most models are from there")
 
 from captured_models import (RUNS, Tensors, execute, find_errors,  # noqa: E402
                              gradient_names, lower, make_step)
-from model_cases import MODELS  # noqa: E402
+from model_cases import REPRESENTATIVE  # noqa: E402
 
 # A little more than the distance of two numbers of the type.
 TOLERANCES = {torch.bfloat16: 1e-2, torch.float16: 1.25e-3}
@@ -40,7 +40,7 @@ def distance(results: Tensors, truth: Tensors) -> float:
 
 # There are no complex numbers of that precision.
 @pytest.mark.parametrize(("name", "dtype"), [
-    *((name, torch.bfloat16) for name in MODELS if name != "rotation"),
+    *((name, torch.bfloat16) for name in REPRESENTATIVE if name != "rotation"),
     *((name, torch.float16) for name in FEW_MODELS),
 ])
 def test_equals_eager(name: str, dtype: torch.dtype,
