@@ -89,7 +89,9 @@ PlacementBounder::solve(double share) const {
     return share * (cost.units + kept.slope * cost.keptBytes) +
            dataShare * data.slope * cost.parameterBytes;
   };
-  // Costs are whole numbers there: about as many as keep twelve digits.
+  // Costs are whole numbers there: of ten digits, so that what the bound leaves
+  // out for rounding, a part of 1e-12, is less than one, and a choice that meets
+  // it is known to be the best.
   double largest = 0;
   for (const std::vector<StrategyCost> &node : problem.nodes) {
     double most = 0;
@@ -100,7 +102,7 @@ PlacementBounder::solve(double share) const {
   }
   if (!(largest > 0))
     return std::nullopt;
-  constexpr int kBits = 46;
+  constexpr int kBits = 34;
   double scale = std::ldexp(1, kBits - std::ilogb(largest));
   auto round = [&](double cost) {
     // Down, for what is summed up is a bound.
