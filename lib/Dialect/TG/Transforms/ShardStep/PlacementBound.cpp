@@ -90,8 +90,8 @@ PlacementBounder::solve(double share) const {
            dataShare * data.slope * cost.parameterBytes;
   };
   // Costs are whole numbers there: of ten digits, so that what the bound leaves
-  // out for rounding, a part of 1e-12, is less than one, and a choice that meets
-  // it is known to be the best.
+  // out for rounding, a part of 1e-12, is less than one, and a choice that
+  // meets it is known to be the best.
   double largest = 0;
   for (const std::vector<StrategyCost> &node : problem.nodes) {
     double most = 0;
