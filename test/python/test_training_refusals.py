@@ -140,6 +140,31 @@ def test_states_that_are_not_taken() -> None:
     torch.testing.assert_close(step.state_dict()["model"], before)
 
 
+def test_states_of_other_steps(tmp_path: Path) -> None:
+    """What a step does not know is an error, unless it is to be left out."""
+    step = compile_with(nn.Linear(2, 1), optimizer="sgd", lr=0.1, quiet=True)
+    state = step.state_dict()
+    other = {**state, "model": {
+        "bias": torch.full((1,), 7.0), "weight": torch.full((1, 2), 7.0),
+        "head.weight": torch.ones(1), "head.bias": torch.ones(1)}}
+    with pytest.raises(RegatherError, match="the state has head.bias, head.weight"
+                       ", which this step lacks: strict=False leaves that out"):
+        step.load_state_dict(other)
+    assert float(state["model"]["bias"]) != 7
+    step.load_state_dict(other, strict=False)
+    assert float(state["model"]["bias"]) == 7
+    saved = compile_with(nn.Linear(2, 1), optimizer="sgd momentum=0.9", lr=0.1,
+                         quiet=True)
+    saved.save(tmp_path)
+    with pytest.raises(RegatherError, match=r" has bias\.momentum_buffer, "
+                       r"weight\.momentum_buffer, which this step lacks"):
+        step.load(tmp_path)
+    assert float(state["model"]["bias"]) == 7
+    step.load(tmp_path, strict=False)
+    torch.testing.assert_close(state["model"]["bias"],
+                               saved.state_dict()["model"]["bias"])
+
+
 @pytest.mark.parametrize("change", [
     lambda optimizer: optimizer.register_step_pre_hook(lambda *_: None),
     lambda optimizer: optimizer.register_step_post_hook(lambda *_: None),

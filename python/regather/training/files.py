@@ -61,15 +61,14 @@ def save(folder: str | os.PathLike[str], state: StepState, count: int,
         dist.barrier()
 
 
-def load(folder: str | os.PathLike[str], state: StepState) -> int:
+def load(folder: str | os.PathLike[str], state: StepState, strict: bool) -> int:
     """Reads the part of this rank of each tensor, and returns the count.
-    Nothing is changed if something is wrong."""
+    Nothing is changed if something is wrong; if `strict`, other tensors are."""
     path = Path(folder)
     index = _read_index(path / INDEX)
     state.check_segments(index["metadata"]["elastic"])
     where = index["weight_map"]
-    if missing := [name for name in state.saved if name not in where]:
-        raise RegatherError(f"{path} lacks " + ", ".join(sorted(missing)))
+    state.check_names(where, str(path), strict)
     parts: dict[str, torch.Tensor] = {}
     for file in sorted({where[name] for name in state.saved}):
         try:

@@ -130,9 +130,20 @@ class StepState:
                                  "optimizer": {"state": states}}
         return found | ({"rng": rng} if rng else {})
 
-    def load(self, state: Mapping[str, Any]) -> None:
+    def check_names(self, given: Iterable[str], where: str, strict: bool) -> None:
+        """Raises `RegatherError` with all that `given` lacks, or, if `strict`,
+        has beside what a step saves. `where` is the subject of the message."""
+        if missing := sorted(set(self.saved) - set(given)):
+            raise RegatherError(f"{where} lacks " + ", ".join(missing))
+        others = sorted(set(given) - set(self.saved))
+        if strict and others:
+            raise RegatherError(f"{where} has {', '.join(others)}, which this "
+                                "step lacks: strict=False leaves that out")
+
+    def load(self, state: Mapping[str, Any], strict: bool) -> None:
         """What `to_dict` gave on any number of ranks. Raises `RegatherError`,
-        and changes nothing, if something is missing or has another shape."""
+        and changes nothing, if something is missing or has another shape, or, if
+        `strict`, if there is something else."""
         if lost := [part for part in ("model", "optimizer", "step")
                     if part not in state]:
             raise RegatherError("the state lacks " + ", ".join(lost))
@@ -141,8 +152,7 @@ class StepState:
             given |= {f"{parameter}.{kind}": tensor
                       for kind, tensor in kinds.items()}
         given |= state.get("rng", {})
-        if missing := sorted(set(self.saved) - set(given)):
-            raise RegatherError("the state lacks " + ", ".join(missing))
+        self.check_names(given, "the state", strict)
         for name in self.saved:
             check_given(self.values[name], given[name])
         for name in sorted(self.saved):

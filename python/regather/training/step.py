@@ -303,14 +303,16 @@ class TrainingStep:
             "elastic": torch.tensor(self._plan.elastic, dtype=torch.int64,
                                     device="cpu")}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any],
+                        strict: bool = True) -> None:
         """Takes what `state_dict` of a step on any number of ranks gave, as it
         is or loaded by torch.distributed.checkpoint; tensors may be whole.
         What was accumulated is dropped. Raises `RegatherError`, and changes
-        nothing, if something is missing or the state is that of a step with
-        another number of segments."""
+        nothing, if something is missing, if there is something that this step
+        does not have, unless `strict` is false, or if the state is that of a
+        step with another number of segments."""
         self._state.check_segments(int(state.get("elastic", 0)))
-        self._state.load(state)
+        self._state.load(state, strict)
         self._restart(int(state["step"]))
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -320,13 +322,14 @@ class TrainingStep:
 
         files.save(folder, self._state, self._count, self.rank, self.ranks)
 
-    def load(self, folder: str | os.PathLike[str]) -> None:
+    def load(self, folder: str | os.PathLike[str], strict: bool = True) -> None:
         """Reads what `save` wrote on any number of ranks: of each tensor what
         this rank has. Raises `RegatherError` for what is missing or has
-        another shape or type."""
+        another shape or type, and for tensors that this step does not have,
+        unless `strict` is false."""
         from regather.training import files
 
-        self._restart(files.load(folder, self._state))
+        self._restart(files.load(folder, self._state, strict))
 
     def _restart(self, count: int) -> None:
         self._count = count
