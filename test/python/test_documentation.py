@@ -83,7 +83,7 @@ def test_operator_is_the_one_that_was_added() -> None:
 
 def test_no_command_is_left_out() -> None:
     """Blocks without a mark hold no command of ours: each is `sh`, or `console`
-    where it needs a cluster."""
+    where it needs a cluster or minutes."""
     assert len(EXAMPLES) >= 7
     commands = re.compile(r"(build/bin/)?regather(-opt|-run|-translate)? ")
     assert not [f"{page}: {line}" for page, lines in find_blocks("").items()
