@@ -150,6 +150,9 @@ def test_states_of_other_steps(tmp_path: Path) -> None:
     with pytest.raises(RegatherError, match="the state has head.bias, head.weight"
                        ", which this step lacks: strict=False leaves that out"):
         step.load_state_dict(other)
+    with pytest.raises(RegatherError, match="the state lacks bias, weight; it has "
+                       "head.weight, which this step lacks"):
+        step.load_state_dict({**state, "model": {"head.weight": torch.ones(1)}})
     assert float(state["model"]["bias"]) != 7
     step.load_state_dict(other, strict=False)
     assert float(state["model"]["bias"]) == 7

@@ -133,12 +133,15 @@ class StepState:
     def check_names(self, given: Iterable[str], where: str, strict: bool) -> None:
         """Raises `RegatherError` with all that `given` lacks, or, if `strict`,
         has beside what a step saves. `where` is the subject of the message."""
+        problems = []
         if missing := sorted(set(self.saved) - set(given)):
-            raise RegatherError(f"{where} lacks " + ", ".join(missing))
+            problems.append("lacks " + ", ".join(missing))
         others = sorted(set(given) - set(self.saved))
         if strict and others:
-            raise RegatherError(f"{where} has {', '.join(others)}, which this "
-                                "step lacks: strict=False leaves that out")
+            problems.append(f"has {', '.join(others)}, which this step lacks: "
+                            "strict=False leaves that out")
+        if problems:
+            raise RegatherError(f"{where} {'; it '.join(problems)}")
 
     def load(self, state: Mapping[str, Any], strict: bool) -> None:
         """What `to_dict` gave on any number of ranks. Raises `RegatherError`,
