@@ -140,6 +140,74 @@ def test_a_limit_of_memory(llama_step: Path) -> None:
     assert "bytes at its peak are of" in message
 
 
+def deep() -> tuple[Any, ...]:
+    """Of 32 layers, those with an even number have one matrix more."""
+    class Layer(torch.nn.Module):
+        def __init__(self, number: int) -> None:
+            super().__init__()
+            self.up = torch.nn.Linear(32, 64, bias=False)
+            self.down = torch.nn.Linear(64, 32, bias=False)
+            self.gate = None if number % 2 else torch.nn.Linear(32, 64, bias=False)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hidden = torch.nn.functional.silu(self.up(x))
+            if self.gate is not None:
+                hidden = hidden * self.gate(x)
+            return x + self.down(hidden)
+
+    class Deep(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = torch.nn.ModuleList(Layer(n) for n in range(32))
+            self.head = torch.nn.Linear(32, 16)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers:
+                x = layer(x)
+            return self.head(x)
+
+    return (Deep(), (torch.rand(8, 4, 32),),
+            lambda out, target: (out - target).square().mean(),
+            (torch.rand(8, 4, 16),))
+
+
+def test_many_equal_layers_are_estimated(tmp_path: Path) -> None:
+    """What is said of the plans is what comes of their flags all the same."""
+    torch.manual_seed(0)
+    model, inputs, loss, targets = deep()
+    step = tmp_path / "deep.fx.json"
+    regather.capture(model, inputs, loss=loss, targets=targets).save(step)
+    options = ("--ranks=4", "--batch=global", "--optimizer=adamw", "--count=1")
+    free = plan(step, *options)
+    # Four units of two layers, and one layer before and one behind them.
+    assert (free["estimated_layers"], free["layers"]) == (10, 32)
+    assert free["carried_out"] < free["simulated"]
+    limit = int(0.8 * free["plans"][0]["bytes"])
+    tight = plan(step, *options, f"--memory={limit}")
+    for found in (free, tight):
+        (best,) = found["plans"]
+        assert best["bound_seconds"] <= best["seconds"]
+        assert best["bytes"] <= found["limit_bytes"]
+        out = tmp_path / "simulated.json"
+        result = run_tool("regather", "simulate", step, *best["flags"],
+                          "--optimizer=adamw", "--kernels", f"--json={out}")
+        assert result.code == 0, result.stderr
+        assert json.loads(out.read_text())["seconds"] == best["seconds"]
+        report = tmp_path / "report.json"
+        result = run_tool("regather", "report", step, *best["flags"],
+                          "--optimizer=adamw", f"--json={report}", "-o",
+                          tmp_path / "report.html", "--quiet")
+        assert result.code == 0, result.stderr
+        memory = json.loads(report.read_text())["after"]["memory"]
+        assert memory["argument_bytes"] + memory["arena_bytes"] == best["bytes"]
+    # All of them, at once: none is quicker.
+    all_meshes = plan(step, *options[:-1])
+    assert "layers" not in all_meshes
+    assert all_meshes["plans"][0]["seconds"] >= 0.97 * free["plans"][0]["seconds"]
+    message = fail(step, *options, "--memory=40kB")
+    assert "the least that was found is" in message or "alone do not fit" in message
+
+
 def test_is_the_same_each_time(llama_step: Path) -> None:
     options = ("--ranks=4", "--optimizer=sgd")
     assert plan(llama_step, *options) == plan(llama_step, *options)

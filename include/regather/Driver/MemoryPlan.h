@@ -63,6 +63,8 @@ struct StepMemoryPlan {
 };
 
 struct MeasuredStep;
+class ShortSteps;
+struct Try;
 
 /// What a search shares with who asks for it.
 struct MemorySearchNotes {
@@ -73,6 +75,10 @@ struct MemorySearchNotes {
   bool takesFirst = false;
   /// The step without a limit is all that is asked for.
   bool measuresFirst = false;
+  /// If set, all that is found is estimated by these, and what was tried is
+  /// left in `tries`.
+  const ShortSteps *shortSteps = nullptr;
+  std::shared_ptr<const std::vector<Try>> tries;
   /// Set to what was chosen.
   std::shared_ptr<const MeasuredStep> chosen;
   /// Set to the least bytes of all that was tried, if anything was.

@@ -100,9 +100,14 @@ struct MeshSearch {
   std::vector<MeshPlan> plans;
   /// Factorisations, and those of them that were prepared and simulated.
   unsigned numMeshes = 0, numMeasured = 0;
+  /// Of a step with many equal layers: the layers with which these were
+  /// simulated, of how many, and how many of them were simulated with all; 0
+  /// if all were at once.
+  int64_t numLayers = 0, numAllLayers = 0;
+  unsigned numCarriedOut = 0;
   /// Those that are not among the plans by the reason, with how many there are.
   std::map<std::string, unsigned> others;
-  /// No mesh that was considered takes less for a row.
+  /// No plan over a mesh that was carried out takes less for a row.
   double boundSecondsPerRow = 0;
   /// Of what was asked to be explained, for the first plan with an axis tp.
   std::vector<OtherPlacement> explanations;
@@ -119,19 +124,24 @@ struct MeshSearch {
   }
 };
 
-/// Tries the factorisations of `request.step.ranks` over axes dp, tp and cp,
-/// and over nodes as copies of what is sharded within (rep), best bounds first.
-/// For each, parameters are placed over tp as tg-shard-step chooses, once for
-/// each size, unless `--shard` says: of two or three choices, the one whose
-/// step is quickest counts. Then decisions about memory follow by
+/// Tries side by side the factorisations of `request.step.ranks` over axes dp,
+/// tp and cp, and over nodes as copies of what is sharded within (rep), best
+/// bounds first. For each, parameters are placed over tp as tg-shard-step
+/// chooses, once for each size, unless `--shard` says: of two or three choices,
+/// the one whose step is quickest counts. Then decisions about memory follow by
 /// planStepMemory, the first that fit where the bound is above the best plan so
 /// far. A mesh whose bound is above the last of the plans is not
-/// carried out; bounds are counts, so that the result depends on no clock.
+/// carried out; bounds are counts, so that the result depends on no clock, and
+/// on no number of threads. Where a step has many equal layers and there are
+/// many meshes, all are estimated first by copies with few of these layers, and
+/// decisions about memory are looked for by such estimates; then the quickest
+/// are carried out, until no estimate is within a few percent of the last plan.
+/// All that plans say is of steps that were carried out.
 /// Emits an error that names the least memory if nothing fits, or says why
 /// nothing is possible.
 ///
 /// Time: that of preparing the step, once for each mesh and some twenty times
-/// for each that does not fit as it is.
+/// for each that does not fit as it is, or of preparing its copies as often.
 mlir::FailureOr<MeshSearch> planMeshes(mlir::ModuleOp module,
                                        const PlanRequest &request,
                                        ProgressListener &progress);

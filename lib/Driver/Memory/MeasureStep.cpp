@@ -36,6 +36,12 @@ static void describe(const StepOptions &options, const StepOptions &given,
   choice.schedule = printStepOption(given, "schedule");
 }
 
+void regather::sortExposed(ExposedSeconds &exposed) {
+  llvm::sort(exposed, [](const auto &a, const auto &b) {
+    return std::tie(b.second, a.first) < std::tie(a.second, b.first);
+  });
+}
+
 static void describeTime(const StepSimulation &simulation,
                          const CostModel &model, MeasuredStep &measured) {
   const SimulatedStep &step = simulation.step;
@@ -52,9 +58,7 @@ static void describeTime(const StepSimulation &simulation,
     byStream[step.program.ops[wait.collective].stream] += wait.seconds;
   for (auto [stream, seconds] : byStream)
     measured.exposed.emplace_back(step.streams[stream], seconds);
-  llvm::sort(measured.exposed, [](const auto &a, const auto &b) {
-    return std::tie(b.second, a.first) < std::tie(a.second, b.first);
-  });
+  sortExposed(measured.exposed);
 }
 
 /// Runs passes on a module that is only measured, and need not be verified.

@@ -19,6 +19,12 @@
 
 namespace regather {
 
+/// Seconds in which a rank computes nothing, by the stream that it waits for.
+using ExposedSeconds = std::vector<std::pair<std::string, double>>;
+
+/// The longest first.
+void sortExposed(ExposedSeconds &exposed);
+
 struct MeasuredStep {
   MemoryChoice choice;
   /// No order of the operations takes less time.
@@ -33,8 +39,8 @@ struct MeasuredStep {
   bool hasOwnBatches = false;
   /// Of the rank that is done last.
   double computeSeconds = 0;
-  /// Seconds in which it computes nothing, by stream, the longest first.
-  std::vector<std::pair<std::string, double>> exposed;
+  /// The longest first.
+  ExposedSeconds exposed;
   /// Model FLOPs utilization; 0 if the peak is not known.
   double utilization = 0;
 };

@@ -8,11 +8,10 @@
 
 #include "MemorySearch.h"
 
+#include "../SideBySide.h"
+
 #include "regather/Pipelines/Pipelines.h"
 #include "regather/Timeline/WriteTimeline.h"
-
-#include "mlir/IR/Remarks.h"
-#include "mlir/IR/Threading.h"
 
 using namespace mlir;
 using namespace regather;
@@ -28,6 +27,9 @@ static constexpr unsigned kNumOffloads = 3;
 static constexpr double kFullPart = 0.98;
 /// Of the time of a step, what forward takes, a little less than a third.
 static constexpr double kForwardPart = 0.3;
+/// A step that is estimated to take so much of the limit with everything that
+/// makes it smaller has no hope.
+static constexpr double kHopelessPart = 1.2;
 /// How near a guess may come to a budget that is known, as part of what lies
 /// between two.
 static constexpr double kLeastPart = 0.1;
@@ -35,8 +37,11 @@ static constexpr double kLeastPart = 0.1;
 static constexpr size_t kNumNamed = 3;
 
 MemorySearch::MemorySearch(ModuleOp module, const StepOptions &given,
-                           bool isOpen, const CostModel &model)
+                           bool isOpen, const CostModel &model,
+                           const ShortSteps *shortSteps)
     : module(module), given(given), model(model), measurer(module, model) {
+  if (shortSteps)
+    estimator.emplace(*shortSteps, model);
   bool isFree = isOpen && !given.asCaptured;
   mayRecompute = isFree && given.recompute.decision == PassDecision::Open;
   mayApplyPolicy = mayRecompute && !given.policy;
@@ -54,7 +59,8 @@ MemorySearch::MemorySearch(ModuleOp module, const StepOptions &given,
 
 FailureOr<MeasuredStep> MemorySearch::measure(const StepOptions &decided,
                                               Tries &tries) {
-  FailureOr<MeasuredStep> measured = measurer.measure(decided);
+  FailureOr<MeasuredStep> measured =
+      estimator ? estimator->measure(decided) : measurer.measure(decided);
   if (succeeded(measured))
     tries.push_back({decided, *measured});
   return measured;
@@ -79,46 +85,6 @@ void MemorySearch::keep(Tries tries) {
 
 static void append(Tries &tries, Tries others) {
   llvm::move(others, std::back_inserter(tries));
-}
-
-/// Loads the dialects of all passes that steps go through, which threads must
-/// not do.
-static void loadPassDialects(MLIRContext *context) {
-  StepOptions all;
-  all.shard.mesh = {"dp:2", "tp:2"};
-  all.policy.emplace();
-  all.optimizer.emplace();
-  all.states.states = "all";
-  for (PassDecision recompute : {PassDecision::Yes, PassDecision::No}) {
-    all.recompute.decision = recompute;
-    all.chunk.decision = all.reshard.decision = all.bucket.decision =
-        all.schedule.decision = all.offload.decision = PassDecision::Yes;
-    OpPassManager pm(ModuleOp::getOperationName(),
-                     OpPassManager::Nesting::Implicit);
-    buildStepPipeline(pm, all);
-    buildProgramPipeline(pm, all.entry, all.getProgram(), /*lowersNodes=*/true);
-    DialectRegistry dialects;
-    pm.getDependentDialects(dialects);
-    context->appendDialectRegistry(dialects);
-    for (StringRef name : dialects.getDialectNames())
-      context->getOrLoadDialect(name);
-  }
-}
-
-/// What they find depends on no order. A listener of remarks hears them in that
-/// of the parts.
-void MemorySearch::runSideBySide(Parts parts) {
-  MLIRContext *context = module.getContext();
-  if (context->getRemarkEngine()) {
-    for (const std::function<void()> &part : parts)
-      part();
-    return;
-  }
-  loadPassDialects(context);
-  // Errors of one part must not end up with another one.
-  ScopedDiagnosticHandler handler(context,
-                                  [](Diagnostic &) { return success(); });
-  parallelForEach(context, parts, [](const auto &part) { part(); });
 }
 
 /// Measures the step that computes and gathers nothing twice.
@@ -283,7 +249,8 @@ void MemorySearch::tryAll(const StepOptions &decided,
     return;
   }
   Tries marked, budgets, offloads, markedOffloads;
-  runSideBySide({[&] {
+  runSideBySide(module.getContext(),
+                {[&] {
                    if (std::optional<Try> smallest =
                            tryPolicies(decided, policies, marked))
                      tryOffloads(smallest->options, smallest->measured,
@@ -365,7 +332,8 @@ void MemorySearch::tryStates(const MeasuredStep &first, Tries &tries) {
   if (!fits(*all)) {
     // All values on the host, too, is for where nothing else fits.
     Tries budgets, withHost;
-    runSideBySide({[&] { (void)tryPolicies(away, PolicyPlan::Full, tries); },
+    runSideBySide(module.getContext(),
+                  {[&] { (void)tryPolicies(away, PolicyPlan::Full, tries); },
                    [&] { tryBudgets(away, *all, kNumBudgetsAgain, budgets); },
                    [&] { tryBudgetsWithHost(away, *all, withHost); }});
     append(tries, std::move(budgets));
@@ -506,6 +474,32 @@ LogicalResult MemorySearch::emitLeast(size_t numChoices, StringRef obstacle) {
   return diag;
 }
 
+/// True if the step is far too large even with everything that makes it
+/// smaller. Only asked of estimates, of which many are wanted.
+bool MemorySearch::isHopeless() {
+  StepOptions least = given;
+  if (mayChunk)
+    least.chunk.decision = PassDecision::Yes;
+  if (mayApplyPolicy)
+    least.policy.emplace().policy = PolicyPlan::Full;
+  if (mayReshard) {
+    least.reshard.decision = PassDecision::Yes;
+    least.reshard.options.mode = ReshardMode::Always;
+  }
+  if (mayOffload) {
+    least.offload.decision = PassDecision::Yes;
+    least.offload.options.mode = OffloadMode::All;
+    least.states.states = "all";
+  }
+  Tries tries;
+  FailureOr<MeasuredStep> measured = tryDecisions(least, tries);
+  if (failed(measured))
+    return false;
+  keep(std::move(tries));
+  return static_cast<double>(measured->choice.getBytes()) >
+         kHopelessPart * static_cast<double>(plan.limit);
+}
+
 /// Everything that makes a step smaller, from the cheapest on.
 void MemorySearch::tryWithoutRoom(const MeasuredStep &first) {
   constexpr PolicyPlan kPolicies[] = {PolicyPlan::Selective, PolicyPlan::Full};
@@ -513,6 +507,7 @@ void MemorySearch::tryWithoutRoom(const MeasuredStep &first) {
   if (!takesFirst) {
     // The one that takes longest comes first.
     runSideBySide(
+        module.getContext(),
         {[&] {
            if (mayReshard)
              tryGathersAgain(first, again);
@@ -539,12 +534,14 @@ LogicalResult MemorySearch::run(const MemorySearchNotes &notes) {
   takesFirst = notes.takesFirst;
   FailureOr<MeasuredStep> first = failure();
   Tries tries;
-  if (notes.first)
+  if (notes.first && !estimator)
     tries.push_back({given, *(first = *notes.first)});
   else if (failed(first = measure(given, tries)))
     return failure();
   keep(std::move(tries));
   if (notes.measuresFirst)
+    return success();
+  if (estimator && !fits(*first) && isHopeless())
     return success();
   // No other decision changes what arguments take.
   if (first->choice.argumentBytes > plan.limit &&
@@ -553,14 +550,14 @@ LogicalResult MemorySearch::run(const MemorySearchNotes &notes) {
   Tries twice, chunks;
   LogicalResult hasTwice = success();
   FailureOr<MeasuredStep> chunked = failure();
-  runSideBySide({[&] {
-                   if (!takesFirst)
-                     hasTwice = tryNothingTwice(twice);
-                 },
-                 [&] {
-                   if (!fits(*first) && mayChunk)
-                     chunked = tryChunks(*first, chunks);
-                 }});
+  runSideBySide(module.getContext(), {[&] {
+                                        if (!takesFirst)
+                                          hasTwice = tryNothingTwice(twice);
+                                      },
+                                      [&] {
+                                        if (!fits(*first) && mayChunk)
+                                          chunked = tryChunks(*first, chunks);
+                                      }});
   // Once more, to hear why.
   if (failed(hasTwice) && failed(tryNothingTwice(twice)))
     return failure();

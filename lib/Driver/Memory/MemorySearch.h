@@ -9,7 +9,7 @@
 #ifndef REGATHER_LIB_DRIVER_MEMORY_MEMORYSEARCH_H
 #define REGATHER_LIB_DRIVER_MEMORY_MEMORYSEARCH_H
 
-#include "MeasureStep.h"
+#include "EstimateStep.h"
 
 #include "regather/Pipelines/StepOptions.h"
 
@@ -27,9 +27,10 @@ using Tries = std::vector<Try>;
 /// Tries decisions about memory, with the batch cut as it is given.
 class MemorySearch {
 public:
-  /// All but `given` outlive it.
+  /// All but `given` outlive it. With `shortSteps`, all that it finds is
+  /// estimated by them.
   MemorySearch(mlir::ModuleOp module, const StepOptions &given, bool isOpen,
-               const CostModel &model);
+               const CostModel &model, const ShortSteps *shortSteps);
 
   /// Fails if the step cannot be what it is wanted to be, with an error.
   mlir::LogicalResult run(const MemorySearchNotes &notes);
@@ -50,9 +51,6 @@ public:
   mlir::LogicalResult emitLeast(size_t numChoices, llvm::StringRef obstacle);
 
 private:
-  /// Parts of the search that do not depend on each other.
-  using Parts = llvm::ArrayRef<std::function<void()>>;
-
   mlir::FailureOr<MeasuredStep> measure(const StepOptions &options,
                                         Tries &tries);
   /// The same for decisions that may be impossible: no errors then.
@@ -70,7 +68,6 @@ private:
               return fits(one.measured);
             }));
   }
-  void runSideBySide(Parts parts);
   void tryWithoutRoom(const MeasuredStep &first);
   void tryAll(const StepOptions &options, const MeasuredStep &measured,
               llvm::ArrayRef<tg::PolicyPlan> policies, unsigned numBudgets,
@@ -88,6 +85,7 @@ private:
   void tryBudgetsWithHost(const StepOptions &options,
                           const MeasuredStep &measured, Tries &tries);
   mlir::LogicalResult tryNothingTwice(Tries &tries);
+  bool isHopeless();
   mlir::FailureOr<MeasuredStep> tryChunks(const MeasuredStep &first,
                                           Tries &tries);
   void trySumsInBlocks();
@@ -105,6 +103,7 @@ private:
   StepOptions given;
   const CostModel &model;
   StepMeasurer measurer;
+  std::optional<StepEstimator> estimator;
   bool mayRecompute, mayApplyPolicy, mayChunk, mayReshard, mayOffload, mayOrder;
   bool takesFirst = false;
   /// All that is tried has the states of the optimizer on the host.

@@ -22,7 +22,8 @@ FailureOr<std::unique_ptr<MemorySearch>>
 MicroBatchSearch::search(int64_t parts, const MemorySearchNotes &notes) {
   StepOptions cut = given;
   cut.cut.parts = parts;
-  auto made = std::make_unique<MemorySearch>(module, cut, isOpen, model);
+  auto made =
+      std::make_unique<MemorySearch>(module, cut, isOpen, model, shortSteps);
   if (failed(made->run(notes)))
     return failure();
   return made;
@@ -123,6 +124,7 @@ FailureOr<StepMemoryPlan> MicroBatchSearch::emitLeast() {
 
 FailureOr<StepMemoryPlan> MicroBatchSearch::run(StepOptions &chosen,
                                                 MemorySearchNotes &notes) {
+  shortSteps = notes.shortSteps;
   auto whole = search(given.cut.parts, notes);
   if (failed(whole))
     return failure();
@@ -132,6 +134,7 @@ FailureOr<StepMemoryPlan> MicroBatchSearch::run(StepOptions &chosen,
   StepMemoryPlan plan = searches.front()->getPlan();
   plan.choices.clear();
   MemorySearch *best = nullptr;
+  Tries tries;
   for (const std::unique_ptr<MemorySearch> &search : searches) {
     const StepMemoryPlan &part = search->getPlan();
     plan.boundSeconds = std::min(plan.boundSeconds, part.boundSeconds);
@@ -143,7 +146,10 @@ FailureOr<StepMemoryPlan> MicroBatchSearch::run(StepOptions &chosen,
       plan.chosen = plan.choices.size() + *search->findBest();
     }
     llvm::append_range(plan.choices, part.choices);
+    for (unsigned i = 0; shortSteps && i != part.choices.size(); ++i)
+      tries.push_back({search->getOptions(i), search->getMeasured(i)});
   }
+  notes.tries = std::make_shared<Tries>(std::move(tries));
   if (!best)
     return emitLeast();
   unsigned choice = *best->findBest();

@@ -46,6 +46,8 @@ private:
   const StepOptions &given;
   bool isOpen;
   const CostModel &model;
+  /// Null unless all is to be estimated.
+  const ShortSteps *shortSteps = nullptr;
   /// By number of micro-batches, the fewest first.
   std::vector<std::unique_ptr<MemorySearch>> searches;
   /// Why the batch is not cut into more; empty if nothing stands in the way.

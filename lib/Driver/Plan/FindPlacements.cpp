@@ -9,105 +9,57 @@
 #include "FindPlacements.h"
 
 #include "regather/Conversion/Passes.h"
-#include "regather/Dialect/TG/Transforms/Passes.h"
+#include "regather/Dialect/TG/Transforms/PlacementReport.h"
 
-#include "mlir/IR/Remarks.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace regather;
 
-namespace {
-/// Hears what the pass places, in the order of its remarks.
-class PlacementStreamer : public remark::detail::MLIRRemarkStreamerBase {
-public:
-  explicit PlacementStreamer(std::vector<FoundPlacements> &choices)
-      : choices(choices) {}
+/// By how much more placements may cost than those that were chosen: costs
+/// leave out what overlaps.
+static constexpr double kMostCost = 1.25;
 
-  void streamOptimizationRemark(const remark::detail::Remark &remark) override {
-    StringRef name = remark.getRemarkName();
-    if (name == "placed" && choices.empty())
-      choices.emplace_back();
-    else if (name == "other-placement")
-      choices.emplace_back();
-    if (name == "placed" || name == "other-placement")
-      hearPlacements(remark);
-    else if (name == "placement-cost" && !choices.empty())
-      hearKept(remark);
-    else if (name == "placement-bound" && !choices.empty())
-      hearBound(remark);
-  }
-
-private:
-  void hearPlacements(const remark::detail::Remark &remark) {
-    FoundPlacements &choice = choices.back();
-    for (const remark::detail::Remark::Arg &arg : remark.getArgs()) {
-      if (arg.key == "cost")
-        (void)StringRef(arg.val).getAsDouble(choice.costSeconds);
-      if (arg.key == "kept_bytes")
-        (void)StringRef(arg.val).getAsDouble(choice.keptBytes);
-      if (arg.key != "Reason")
-        continue;
-      SmallVector<StringRef> placements;
-      StringRef(arg.val).split(placements, "; ");
-      for (StringRef placement : placements)
-        choice.shard.push_back(placement.str());
-    }
-  }
-
-  void hearKept(const remark::detail::Remark &remark) {
-    for (const remark::detail::Remark::Arg &arg : remark.getArgs())
-      if (arg.key == "kept_bytes")
-        (void)StringRef(arg.val).getAsDouble(choices.front().keptBytes);
-  }
-
-  void hearBound(const remark::detail::Remark &remark) {
-    double bound = 0, cost = 0;
-    bool countsSeconds = false;
-    for (const remark::detail::Remark::Arg &arg : remark.getArgs()) {
-      if (arg.key == "unit")
-        countsSeconds = arg.val == "seconds";
-      if (arg.key == "bound")
-        (void)StringRef(arg.val).getAsDouble(bound);
-      if (arg.key == "cost")
-        (void)StringRef(arg.val).getAsDouble(cost);
-    }
-    if (!countsSeconds)
-      return;
-    choices.front().costSeconds = cost;
-    for (FoundPlacements &choice : choices)
-      choice.boundSeconds = bound;
-  }
-
-  std::vector<FoundPlacements> &choices;
-};
-} // namespace
+/// The first choice has what was chosen over all axes.
+static void keep(const tg::PlacementReport &report,
+                 std::vector<FoundPlacements> &choices) {
+  if (choices.empty())
+    choices.emplace_back();
+  FoundPlacements &first = choices.front();
+  llvm::append_range(first.shard, report.chosen.annotations);
+  first.keptBytes = report.chosen.keptBytes;
+  for (const tg::ReportedPlacements &other : report.others)
+    if (other.cost <= kMostCost * report.chosen.cost ||
+        other.keptBytes < report.chosen.keptBytes)
+      choices.push_back({other.annotations,
+                         report.countsSeconds ? other.cost : 0, 0,
+                         other.keptBytes});
+  if (!report.bound || !report.countsSeconds)
+    return;
+  choices.front().costSeconds = *report.wholeCost;
+  for (FoundPlacements &choice : choices)
+    choice.boundSeconds = *report.bound;
+}
 
 FailureOr<std::vector<FoundPlacements>>
 regather::findPlacements(ModuleOp module, StringRef mesh,
                          const std::string &cluster,
                          std::optional<int64_t> keptLimit) {
   std::vector<FoundPlacements> choices;
-  remark::RemarkCategories categories;
-  categories.passed = categories.analysis = "tg-shard-step";
-  MLIRContext *context = module.getContext();
-  // Fails only for streamers that write files.
-  (void)remark::enableOptimizationRemarks(
-      *context, std::make_unique<PlacementStreamer>(choices),
-      std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);
   OwningOpRef<ModuleOp> copy = module.clone();
   tg::ShardStepPassOptions options;
   for (StringRef axis : llvm::split(mesh, ','))
     options.mesh.push_back(axis.str());
   options.cluster = cluster;
   options.keptLimit = keptLimit.value_or(0);
-  PassManager pm(context);
+  PassManager pm(module.getContext());
   pm.addPass(createExpandTGComplexNodesPass());
-  pm.addPass(tg::createShardStepPass(options));
-  LogicalResult result = pm.run(*copy);
-  context->setRemarkEngine(nullptr);
-  if (failed(result))
+  pm.addPass(
+      tg::createShardStepPass(options, [&](const tg::PlacementReport &report) {
+        keep(report, choices);
+      }));
+  if (failed(pm.run(*copy)))
     return failure();
   return choices;
 }

@@ -10,6 +10,7 @@
 #define REGATHER_LIB_DRIVER_PLAN_MESHCANDIDATES_H
 
 #include "regather/Analysis/Cost/CostModel.h"
+#include "regather/Dialect/TG/Transforms/Passes.h"
 #include "regather/StepAnalysis/AnalyzeStep.h"
 
 #include <map>

@@ -84,8 +84,12 @@ std::string regather::formatText(const MeshSearch &search) {
   llvm::raw_string_ostream os(text);
   os << formatv("{0,-16}{1} ranks of {2}, {3} for each\n", "cluster",
                 search.ranks, search.cluster, formatBytes(search.limit));
-  os << formatv("{0,-16}{1}, of which {2} were simulated\n", "meshes",
+  os << formatv("{0,-16}{1}, of which {2} were simulated", "meshes",
                 search.numMeshes, search.numMeasured);
+  if (search.numLayers > 0)
+    os << formatv(", with {0} of {1} layers, and {2} with all",
+                  search.numLayers, search.numAllLayers, search.numCarriedOut);
+  os << '\n';
   for (const auto &[reason, count] : search.others)
     os << formatv("{0,-16}{1,4}  {2}\n", "", count, reason);
   os << formatv("{0,-16}{1} above the bound of {2} for a row of the batch\n",
@@ -162,6 +166,11 @@ std::string regather::formatJson(const MeshSearch &search) {
     json.attribute("limit_bytes", search.limit);
     json.attribute("meshes", search.numMeshes);
     json.attribute("simulated", search.numMeasured);
+    if (search.numLayers > 0) {
+      json.attribute("estimated_layers", search.numLayers);
+      json.attribute("layers", search.numAllLayers);
+      json.attribute("carried_out", search.numCarriedOut);
+    }
     json.attribute("bound_seconds_per_row", search.boundSecondsPerRow);
     json.attribute("gap", search.getGap());
     json.attributeObject("others", [&] {

@@ -8,9 +8,8 @@
 
 #include "regather/Driver/PlanMeshes.h"
 
-#include "../Memory/MeasureStep.h"
-#include "FindPlacements.h"
-#include "MeshCandidates.h"
+#include "../SideBySide.h"
+#include "MeshTrial.h"
 
 #include "regather/Dialect/TG/Steps/TimedStep.h"
 #include "regather/Dialect/TG/Transforms/Experts.h"
@@ -22,6 +21,8 @@
 #include "regather/Pipelines/StepOptionText.h"
 #include "regather/Timeline/WriteTimeline.h"
 
+#include <cmath>
+#include <mutex>
 #include <numeric>
 
 using namespace mlir;
@@ -74,46 +75,13 @@ std::vector<std::string> MeshPlan::getFlags() const {
 /// Dimensions whose cuts are tried: those of matrices, and of a batch of
 /// sequences of rows.
 static constexpr int64_t kParameterDims = 2, kOutputDims = 3;
+/// Meshes that are tried side by side once there are enough plans. What is
+/// known of others then does not depend on the threads of the machine.
+static constexpr size_t kSideBySide = 4;
+/// By how much what was estimated may be wrong.
+static constexpr double kEstimateSlack = 1.05;
 
 namespace {
-/// Keeps the first error, with its notes, instead of showing it.
-class FirstError {
-public:
-  explicit FirstError(MLIRContext *context)
-      : handler(context, [this](Diagnostic &diagnostic) {
-          if (diagnostic.getSeverity() != DiagnosticSeverity::Error ||
-              !text.empty())
-            return success();
-          text = diagnostic.str();
-          for (Diagnostic &note : diagnostic.getNotes())
-            notes.push_back(note.str());
-          return success();
-        }) {}
-
-  std::string text;
-  std::vector<std::string> notes;
-
-private:
-  ScopedDiagnosticHandler handler;
-};
-
-/// The least that was found for a mesh on which nothing fits.
-struct LeastMemory {
-  int64_t bytes = std::numeric_limits<int64_t>::max();
-  std::string mesh;
-  std::vector<std::string> notes;
-  /// What its placements keep; see FoundPlacements.
-  double keptBytes = 0;
-};
-
-/// A mesh with placements, as it is before memory is decided about.
-struct Candidate {
-  StepOptions options;
-  MeshPlan plan;
-  MeasuredStep measured;
-  double keptBytes = 0;
-};
-
 class Search {
 public:
   Search(ModuleOp module, const PlanRequest &request, CostModel model,
@@ -125,31 +93,32 @@ public:
 
 private:
   LogicalResult readTotals();
-  void tryMesh(const MeshCandidate &mesh);
-  /// Sets what the flags for a mesh set; says why if it cannot.
-  bool setMesh(const MeshCandidate &mesh, const FoundPlacements &placements,
-               StepOptions &options, MeshPlan &plan, std::string &problem);
-  /// What a search has found for the axes of the model, the best first; none,
-  /// and the reason, if it could not. Meshes share it whose data axis has other
-  /// sizes on the same links.
-  ArrayRef<FoundPlacements> getPlacements(const MeshCandidate &mesh,
-                                          std::string &problem);
-  /// Nothing if it cannot be; then that is counted.
-  std::optional<Candidate> measure(const MeshCandidate &mesh,
-                                   const FoundPlacements &placements,
-                                   std::string &problem);
-  /// Decides about memory if the step does not fit; says why if it cannot.
-  bool fitMemory(const MeshCandidate &mesh, Candidate &candidate,
-                 std::string &problem, LeastMemory &found);
-  void tryPlacements(const MeshCandidate &mesh,
-                     ArrayRef<FoundPlacements> choices,
-                     std::optional<MeshPlan> &best, LeastMemory &found,
-                     std::string &problem);
+  /// By axes of the model and the links of the data axis: meshes share what a
+  /// search has chosen if their data axis has other sizes on the same links.
+  using PlacementKey = std::pair<std::string, unsigned>;
+  PlacementKey getKey(const MeshCandidate &mesh) const;
+  /// True if a search places parameters over tp.
+  bool searches(const MeshCandidate &mesh) const;
+
+  void tryAllMeshes(ArrayRef<MeshCandidate> meshes);
+  void tryMeshes(std::vector<MeshTrial> trials);
+  void findAllPlacements(ArrayRef<MeshTrial> trials);
+  void measureAll(MutableArrayRef<MeshTrial> trials);
+  /// Of a mesh over which nothing could be measured.
+  std::string hearProblem(const MeshTrial &trial);
+  void decide(ArrayRef<MeshTrial *> trials);
+  void finish(MeshTrial &trial);
+  void carryOutEstimated();
+  void carryOut(MutableArrayRef<MeshTrial> trials);
+  void carryOutLeast();
   void keep(MeshPlan plan);
-  bool isTooSlow(double boundSecondsPerRow) const {
-    return search.plans.size() >= request.count &&
-           boundSecondsPerRow >= search.plans.back().getSecondsPerRow();
-  }
+
+  /// Shows that a part of the work on one mesh is done: each is measured, and
+  /// decided about.
+  void advance();
+  bool isEstimateWorthIt(ArrayRef<MeshCandidate> meshes) const;
+
+  PlansSoFar getPlansSoFar() const;
   void explain();
   LogicalResult emitNothing();
 
@@ -157,15 +126,21 @@ private:
   const PlanRequest &request;
   CostModel model;
   ProgressListener &progress;
+  std::mutex mutex;
+  int64_t numDone = 0, numToDo = 0;
   MeshSearch search;
   StepTotals totals;
+  std::optional<ShortSteps> shortSteps;
+  std::optional<PlanInput> input;
+  /// Those with a plan by estimates, and what these take for a row, the least
+  /// first.
+  std::vector<MeshTrial> estimated;
+  std::vector<double> estimatedSeconds;
   LeastMemory least;
   std::string largestParameter;
   double largestBytes = 0;
-  /// By axes of the model and the links of the data axis: what a search has
-  /// chosen, or why it could not.
-  std::map<std::pair<std::string, unsigned>,
-           std::pair<std::vector<FoundPlacements>, std::string>>
+  /// What was found, or why nothing was.
+  std::map<PlacementKey, std::pair<std::vector<FoundPlacements>, std::string>>
       found;
 };
 } // namespace
@@ -224,97 +199,183 @@ LogicalResult Search::readTotals() {
   return success();
 }
 
-ArrayRef<FoundPlacements> Search::getPlacements(const MeshCandidate &mesh,
-                                                std::string &problem) {
+//===----------------------------------------------------------------------===//
+// Placements
+//===----------------------------------------------------------------------===//
+
+Search::PlacementKey Search::getKey(const MeshCandidate &mesh) const {
   int64_t sizes[] = {mesh.data, mesh.getModelRanks()};
-  unsigned link = model.placeMeshGroup(sizes, {0}).getLink();
-  auto [it, isNew] = found.try_emplace({mesh.getModelMesh(), link});
-  auto &[choices, reason] = it->second;
-  if (isNew) {
-    FirstError error(module.getContext());
-    FailureOr<std::vector<FoundPlacements>> chosen = findPlacements(
-        module, mesh.getShardedMesh(), chooseCluster(request.step, module));
-    if (failed(chosen))
+  return {mesh.getModelMesh(), model.placeMeshGroup(sizes, {0}).getLink()};
+}
+
+bool Search::searches(const MeshCandidate &mesh) const {
+  return mesh.tensor > 1 &&
+         llvm::none_of(request.step.model.shard, [](const std::string &text) {
+           return tg::getAnnotatedAxis(text) == "tp";
+         });
+}
+
+void Search::findAllPlacements(ArrayRef<MeshTrial> trials) {
+  using Found = FailureOr<std::vector<FoundPlacements>>;
+  std::string cluster = chooseCluster(request.step, module);
+  std::map<PlacementKey, const MeshCandidate *> wanted;
+  for (const MeshTrial &trial : trials)
+    if (PlacementKey key = getKey(trial.getMesh());
+        searches(trial.getMesh()) && !found.count(key))
+      wanted.try_emplace(key, &trial.getMesh());
+  std::vector<Found> chosen(wanted.size(), failure());
+  std::vector<std::function<void()>> parts;
+  for (const auto &[key, mesh] : wanted)
+    parts.push_back([&, mesh = mesh, number = parts.size()] {
+      chosen[number] = findPlacements(module, mesh->getShardedMesh(), cluster);
+    });
+  runSideBySide(module.getContext(), parts);
+  for (auto [one, result] : llvm::zip_equal(wanted, chosen)) {
+    auto &[choices, reason] = found[one.first];
+    if (failed(result)) {
+      FirstError error(module.getContext());
+      (void)findPlacements(module, one.second->getShardedMesh(), cluster);
       reason = error.text;
-    else if (chosen->empty())
+    } else if (result->empty()) {
       reason = "no placement over tp costs less than none";
-    else
-      choices = std::move(*chosen);
+    } else {
+      choices = std::move(*result);
+    }
   }
-  problem = reason;
-  return choices;
 }
 
-bool Search::setMesh(const MeshCandidate &mesh,
-                     const FoundPlacements &placements, StepOptions &options,
-                     MeshPlan &plan, std::string &problem) {
-  plan.mesh = mesh.getMesh();
-  options.ranks.reset();
-  options.memory.reset();
-  auto set = [&](StringRef name, const std::string &text) {
-    Failure failure = setStepOption(options, name, text, name);
-    if (failure)
-      problem = failure.getMessage();
-    return !failure;
-  };
-  if (!set("mesh", plan.mesh))
-    return false;
-  if (mesh.replicas > 1) {
-    plan.replicateAxis = "rep";
-    if (!set("replicate-axis", plan.replicateAxis))
-      return false;
-  }
-  if (mesh.experts == 1)
-    options.sendNoRows();
-  // Placements over axes that this mesh lacks are for others.
-  llvm::erase_if(options.model.shard, [&](const std::string &text) {
-    StringRef axis = tg::getAnnotatedAxis(text);
-    return (axis == "tp" && mesh.tensor == 1) ||
-           (axis == "cp" && mesh.sequence == 1) ||
-           (axis == "ep" && mesh.experts == 1);
-  });
-  plan.shard.assign(options.model.shard.begin(), options.model.shard.end());
-  plan.placementSeconds = placements.costSeconds;
-  plan.placementBoundSeconds = placements.boundSeconds;
-  for (const std::string &placement : placements.shard) {
-    if (!set("shard", placement))
-      return false;
-    plan.shard.push_back(placement);
-  }
-  return true;
+//===----------------------------------------------------------------------===//
+// Meshes
+//===----------------------------------------------------------------------===//
+
+void Search::advance() {
+  std::lock_guard<std::mutex> lock(mutex);
+  ++numDone;
+  progress.advance(std::min(numDone, numToDo), numToDo);
 }
 
-bool Search::fitMemory(const MeshCandidate &mesh, Candidate &candidate,
-                       std::string &problem, LeastMemory &found) {
-  MeasuredStep &measured = candidate.measured;
-  if (search.limit <= 0 || measured.choice.getBytes() <= search.limit)
-    return true;
-  if (isTooSlow(measured.boundSeconds / candidate.plan.rows)) {
-    problem = "not quicker than the last plan, by its bound";
-    return false;
+std::string Search::hearProblem(const MeshTrial &trial) {
+  FoundPlacements none;
+  const FoundPlacements *placements = &none;
+  if (searches(trial.getMesh())) {
+    const auto &[choices, reason] = found.at(getKey(trial.getMesh()));
+    if (choices.empty())
+      return reason;
+    placements = &choices.back();
   }
   FirstError error(module.getContext());
-  candidate.options.memory = search.limit;
-  MemorySearchNotes notes;
-  notes.first = &measured;
-  // What cannot be the best plan is only to be one.
-  notes.takesFirst =
-      !search.plans.empty() && measured.boundSeconds / candidate.plan.rows >=
-                                   search.getBest().getSecondsPerRow();
-  std::optional<StepMemoryPlan> plan;
-  OwningOpRef<ModuleOp> copy = module.clone();
-  if (failed(decideMemory(*copy, candidate.options, plan, &notes))) {
-    problem = "does not fit in memory";
-    int64_t bytes = notes.leastBytes.value_or(measured.choice.getBytes());
-    if (bytes < found.bytes)
-      found = {bytes, mesh.getMesh(), error.notes, candidate.keptBytes};
-    if (bytes < least.bytes)
-      least = found;
-    return false;
+  std::string problem;
+  (void)trial.measure(*placements, problem);
+  return problem.empty() ? error.text : problem;
+}
+
+/// Each mesh with each of its placements.
+void Search::measureAll(MutableArrayRef<MeshTrial> trials) {
+  const std::vector<FoundPlacements> none(1);
+  std::vector<std::vector<std::optional<PlacedStep>>> measured(trials.size());
+  std::vector<std::function<void()>> parts;
+  for (auto [trial, steps] : llvm::zip_equal(trials, measured)) {
+    const MeshCandidate &mesh = trial.getMesh();
+    const std::vector<FoundPlacements> &choices =
+        searches(mesh) ? found.at(getKey(mesh)).first : none;
+    search.numMeasured += !choices.empty();
+    steps.resize(choices.size());
+    for (auto [placements, place] : llvm::zip_equal(choices, steps))
+      parts.push_back([this, &trial = trial, &placements = placements,
+                       &place = place,
+                       isLast = &placements == &choices.back()] {
+        std::string unheard;
+        FailureOr<PlacedStep> step = trial.measure(placements, unheard);
+        if (succeeded(step))
+          place = std::move(*step);
+        if (isLast)
+          advance();
+      });
   }
-  measured = *notes.chosen;
-  measured.boundSeconds = std::min(plan->boundSeconds, measured.boundSeconds);
-  return true;
+  runSideBySide(module.getContext(), parts);
+  for (auto [trial, steps] : llvm::zip_equal(trials, measured)) {
+    std::vector<PlacedStep> possible;
+    for (std::optional<PlacedStep> &step : steps)
+      if (step)
+        possible.push_back(std::move(*step));
+    trial.setSteps(std::move(possible));
+  }
+}
+
+PlansSoFar Search::getPlansSoFar() const {
+  SmallVector<double> seconds;
+  for (double estimate : estimatedSeconds)
+    seconds.push_back(kEstimateSlack * estimate);
+  for (const MeshPlan &plan : search.plans)
+    seconds.push_back(plan.getSecondsPerRow());
+  llvm::sort(seconds);
+  PlansSoFar soFar;
+  if (!seconds.empty())
+    soFar.best = seconds.front();
+  if (seconds.size() >= request.count)
+    soFar.last = seconds[request.count - 1];
+  return soFar;
+}
+
+void Search::finish(MeshTrial &trial) {
+  if (trial.least.bytes < least.bytes)
+    least = trial.least;
+  if (trial.plan && trial.isEstimated()) {
+    double seconds = trial.plan->getSecondsPerRow();
+    estimatedSeconds.insert(llvm::upper_bound(estimatedSeconds, seconds),
+                            seconds);
+    estimated.push_back(std::move(trial));
+    return;
+  }
+  double bound = trial.boundSecondsPerRow;
+  if (std::isfinite(bound) &&
+      (search.boundSecondsPerRow == 0 || bound < search.boundSecondsPerRow))
+    search.boundSecondsPerRow = bound;
+  if (trial.plan)
+    keep(std::move(*trial.plan));
+  else
+    ++search.others[trial.problem];
+}
+
+void Search::decide(ArrayRef<MeshTrial *> trials) {
+  PlansSoFar soFar = getPlansSoFar();
+  std::vector<std::function<void()>> parts;
+  for (MeshTrial *trial : trials)
+    parts.push_back([this, trial, soFar] {
+      trial->decide(soFar);
+      advance();
+    });
+  runSideBySide(module.getContext(), parts);
+  for (MeshTrial *trial : trials)
+    finish(*trial);
+}
+
+/// What fits as it is comes first: it makes other plans too slow. Where nothing
+/// does, the mesh that would be quickest is carried out by itself, since the
+/// search is less thorough for those that cannot be the best plan.
+void Search::tryMeshes(std::vector<MeshTrial> trials) {
+  findAllPlacements(trials);
+  measureAll(trials);
+  std::vector<MeshTrial *> fitting, others;
+  for (MeshTrial &trial : trials) {
+    if (!trial.hasSteps())
+      ++search.others[hearProblem(trial)];
+    else
+      (trial.fitsAsItIs() ? fitting : others).push_back(&trial);
+  }
+  decide(fitting);
+  // Trials lie in the order in which they are tried.
+  llvm::sort(others, [](const MeshTrial *a, const MeshTrial *b) {
+    return std::make_pair(a->getSecondsPerRow(), a) <
+           std::make_pair(b->getSecondsPerRow(), b);
+  });
+  for (ArrayRef<MeshTrial *> left = others; !left.empty();) {
+    bool isFirst = search.plans.empty() && estimated.empty();
+    size_t count = isFirst ? 1 : kSideBySide;
+    ArrayRef<MeshTrial *> next = left.take_front(count);
+    decide(next);
+    left = left.drop_front(next.size());
+  }
 }
 
 void Search::keep(MeshPlan plan) {
@@ -329,105 +390,6 @@ void Search::keep(MeshPlan plan) {
     search.plans.pop_back();
     ++search.others["slower than the last plan"];
   }
-}
-
-std::optional<Candidate> Search::measure(const MeshCandidate &mesh,
-                                         const FoundPlacements &placements,
-                                         std::string &problem) {
-  Candidate candidate = {request.step, {}, {}, placements.keptBytes};
-  MeshPlan &plan = candidate.plan;
-  if (!setMesh(mesh, placements, candidate.options, plan, problem))
-    return std::nullopt;
-  FirstError error(module.getContext());
-  FailureOr<MeasuredStep> measured = failure();
-  if (succeeded(decideExpertChunks(module, candidate.options)))
-    measured = measureStep(module, candidate.options, model);
-  if (candidate.options.dispatch.isWanted()) {
-    plan.expertCapacity = printStepOption(candidate.options, "expert-capacity");
-    plan.expertChunks = printStepOption(candidate.options, "expert-chunks");
-  }
-  if (failed(measured)) {
-    problem = error.text;
-    return std::nullopt;
-  }
-  candidate.measured = std::move(*measured);
-  plan.hasOwnBatches = candidate.measured.hasOwnBatches;
-  plan.rows = static_cast<double>(std::max<int64_t>(totals.rows, 1)) *
-              (plan.hasOwnBatches ? static_cast<double>(mesh.getBatches()) : 1);
-  return candidate;
-}
-
-/// Of several placements on one mesh, what is quickest.
-void Search::tryPlacements(const MeshCandidate &mesh,
-                           ArrayRef<FoundPlacements> choices,
-                           std::optional<MeshPlan> &best, LeastMemory &found,
-                           std::string &problem) {
-  std::vector<Candidate> candidates;
-  for (const FoundPlacements &placements : choices)
-    if (std::optional<Candidate> one = measure(mesh, placements, problem))
-      candidates.push_back(std::move(*one));
-  llvm::sort(candidates, [](const Candidate &a, const Candidate &b) {
-    return std::tie(a.measured.choice.seconds, a.plan.shard) <
-           std::tie(b.measured.choice.seconds, b.plan.shard);
-  });
-  for (Candidate &one : candidates) {
-    // A limit makes no step quicker.
-    if (best && best->choice.seconds <= one.measured.choice.seconds)
-      break;
-    double rows = one.plan.rows;
-    double bound =
-        std::max(one.measured.boundSeconds / rows, mesh.boundSecondsPerRow);
-    if (!fitMemory(mesh, one, problem, found))
-      continue;
-    MeasuredStep &measured = one.measured;
-    bound = std::min(bound, measured.boundSeconds / rows);
-    if (search.boundSecondsPerRow == 0 || bound < search.boundSecondsPerRow)
-      search.boundSecondsPerRow = bound;
-    if (best && best->choice.seconds <= measured.choice.seconds)
-      continue;
-    best = std::move(one.plan);
-    best->choice = measured.choice;
-    best->boundSeconds = measured.boundSeconds;
-    best->computeSeconds = measured.computeSeconds;
-    best->exposed = std::move(measured.exposed);
-    best->utilization = measured.utilization;
-  }
-}
-
-void Search::tryMesh(const MeshCandidate &mesh) {
-  if (isTooSlow(mesh.boundSecondsPerRow)) {
-    ++search.others["not quicker than the last plan, by its bound"];
-    return;
-  }
-  bool namesTensor =
-      llvm::any_of(request.step.model.shard, [](const std::string &text) {
-        return tg::getAnnotatedAxis(text) == "tp";
-      });
-  std::string problem;
-  const FoundPlacements none;
-  ArrayRef<FoundPlacements> choices = none;
-  if (mesh.tensor > 1 && !namesTensor)
-    choices = getPlacements(mesh, problem);
-  std::optional<MeshPlan> best;
-  LeastMemory found;
-  tryPlacements(mesh, choices, best, found, problem);
-  search.numMeasured += !choices.empty();
-  // What keeps less may fit where what is quickest does not.
-  if (!best && found.keptBytes > 0) {
-    FirstError error(module.getContext());
-    auto share =
-        static_cast<double>(search.limit) / static_cast<double>(found.bytes);
-    FailureOr<std::vector<FoundPlacements>> smaller = findPlacements(
-        module, mesh.getShardedMesh(), chooseCluster(request.step, module),
-        static_cast<int64_t>(share * found.keptBytes));
-    std::string otherProblem;
-    if (succeeded(smaller))
-      tryPlacements(mesh, *smaller, best, found, otherProblem);
-  }
-  if (best)
-    keep(std::move(*best));
-  else
-    ++search.others[problem];
 }
 
 /// Options with the flags of a plan.
@@ -515,7 +477,7 @@ void Search::explain() {
 
 LogicalResult Search::emitNothing() {
   InFlightDiagnostic diag = module.emitError();
-  if (least.mesh.empty()) {
+  if (least.step.plan.mesh.empty()) {
     diag << "no mesh of " << search.ranks << " ranks can be planned";
     for (const auto &[reason, count] : search.others)
       diag.attachNote() << count << (count == 1 ? " mesh: " : " meshes: ")
@@ -535,10 +497,98 @@ LogicalResult Search::emitNothing() {
   diag << "no plan fits in " << search.limit << " bytes ("
        << formatBytes(search.limit) << ") on each of " << search.ranks
        << " ranks: the least that was found is " << least.bytes
-       << " bytes, with --mesh=" << least.mesh;
+       << " bytes, with --mesh=" << least.step.plan.mesh;
   for (const std::string &note : least.notes)
     diag.attachNote() << note;
   return diag;
+}
+
+/// True if so many steps are to be looked at that those to carry out are a
+/// small part.
+bool Search::isEstimateWorthIt(ArrayRef<MeshCandidate> meshes) const {
+  // What a search ends with, at most.
+  constexpr size_t kPlacements = 3;
+  // Steps for each plan.
+  constexpr size_t kLeastSteps = 6;
+  size_t steps = 0;
+  for (const MeshCandidate &mesh : meshes)
+    steps += searches(mesh) ? kPlacements : 1;
+  return steps >= kLeastSteps * request.count;
+}
+
+void Search::tryAllMeshes(ArrayRef<MeshCandidate> meshes) {
+  numToDo = 2 * static_cast<int64_t>(meshes.size());
+  for (size_t number = 0; number != meshes.size();) {
+    size_t missing =
+        request.count -
+        std::min<size_t>(request.count, search.plans.size() + estimated.size());
+    std::vector<MeshTrial> trials;
+    double last = getPlansSoFar().last;
+    for (; number != meshes.size() &&
+           (input->estimatesTime ||
+            trials.size() < std::max(missing, kSideBySide));
+         ++number) {
+      if (meshes[number].boundSecondsPerRow >= last)
+        ++search.others["not quicker than the last plan, by its bound"];
+      else
+        trials.emplace_back(*input, meshes[number]);
+    }
+    tryMeshes(std::move(trials));
+  }
+}
+
+void Search::carryOut(MutableArrayRef<MeshTrial> trials) {
+  std::vector<std::function<void()>> parts;
+  for (MeshTrial &trial : trials)
+    parts.push_back([this, &trial] {
+      trial.carryOut();
+      advance();
+    });
+  runSideBySide(module.getContext(), parts);
+  search.numCarriedOut += trials.size();
+  for (MeshTrial &trial : trials)
+    finish(trial);
+}
+
+/// The quickest by estimates, until no other can be among the plans.
+void Search::carryOutEstimated() {
+  if (input->estimatesTime) {
+    search.numLayers = shortSteps->countLayers();
+    search.numAllLayers = shortSteps->countAllLayers();
+  }
+  llvm::sort(estimated, [](const MeshTrial &a, const MeshTrial &b) {
+    return std::make_pair(a.plan->getSecondsPerRow(), a.plan->mesh) <
+           std::make_pair(b.plan->getSecondsPerRow(), b.plan->mesh);
+  });
+  estimatedSeconds.clear();
+  MutableArrayRef<MeshTrial> left = estimated;
+  numDone = 0;
+  numToDo = static_cast<int64_t>(std::min<size_t>(request.count, left.size()));
+  while (!left.empty()) {
+    size_t missing = request.count - search.plans.size();
+    double least = left.front().plan->getSecondsPerRow() / kEstimateSlack;
+    if (least >= getPlansSoFar().last)
+      break;
+    size_t count = std::min(std::max(missing, kSideBySide), left.size());
+    carryOut(left.take_front(count));
+    left = left.drop_front(count);
+  }
+  if (!left.empty())
+    search.others["slower than the last plan, by an estimate"] += left.size();
+  if (search.plans.empty() && !least.step.plan.mesh.empty())
+    carryOutLeast();
+}
+
+/// Nothing fits by estimates, which may be wrong.
+void Search::carryOutLeast() {
+  LeastMemory guess = std::move(least);
+  least = {};
+  FirstError error(module.getContext());
+  MeshTrial trial(*input, guess.mesh);
+  trial.carryOut(std::move(guess.step));
+  ++search.numCarriedOut;
+  finish(trial);
+  least.notes = error.notes;
 }
 
 FailureOr<MeshSearch> Search::run() {
@@ -556,11 +606,12 @@ FailureOr<MeshSearch> Search::run() {
   for (const auto &[reason, count] : search.others)
     search.numMeshes += count;
   progress.begin("planning");
-  for (auto [number, mesh] : llvm::enumerate(meshes)) {
-    tryMesh(mesh);
-    progress.advance(static_cast<int64_t>(number) + 1,
-                     static_cast<int64_t>(meshes.size()));
-  }
+  shortSteps = ShortSteps::create(module);
+  input.emplace(PlanInput{module, request, model, totals, search.limit,
+                          shortSteps ? &*shortSteps : nullptr,
+                          shortSteps && isEstimateWorthIt(meshes)});
+  tryAllMeshes(meshes);
+  carryOutEstimated();
   progress.end();
   if (search.plans.empty())
     return emitNothing();

@@ -17,6 +17,7 @@
 #include "regather/Dialect/TG/Steps/StepEntry.h"
 #include "regather/Dialect/TG/Transforms/ModelAxes.h"
 #include "regather/Dialect/TG/Transforms/Passes.h"
+#include "regather/Dialect/TG/Transforms/PlacementReport.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -38,6 +39,8 @@ using namespace regather::tg::spmd;
 namespace {
 struct ShardStep : public regather::tg::impl::ShardStepPassBase<ShardStep> {
   using ShardStepPassBase::ShardStepPassBase;
+  ShardStep(const ShardStepPassOptions &options, PlacementListener listener)
+      : ShardStepPassBase(options), listener(std::move(listener)) {}
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -251,6 +254,25 @@ private:
         << remark::metric("gap", cost.getTotal() / *choice.bound - 1);
   }
 
+  void reportChoice(const PlacementChoice &choice,
+                    std::optional<double> wholeCost) {
+    auto report = [](ArrayRef<std::string> annotations,
+                     const PlacementCost &cost) {
+      return ReportedPlacements{annotations.vec(), cost.getTotal(),
+                                cost.keptBytes};
+    };
+    PlacementReport made;
+    made.chosen = report(choice.annotations, choice.cost);
+    for (const OtherChoice &other : choice.others)
+      made.others.push_back(report(other.annotations, other.cost));
+    made.countsSeconds = choice.countsSeconds;
+    if (choice.bound && wholeCost) {
+      made.bound = choice.bound;
+      made.wholeCost = wholeCost;
+    }
+    listener(made);
+  }
+
   /// What a step that was cut as annotations say costs by the same measure.
   void remarkCost(func::FuncOp func, const PlacementCost &cost) {
     remark::analysis(
@@ -293,11 +315,11 @@ private:
     return loaded;
   }
 
-  /// True if remarks are heard, and costs of the axis are those of its ranks:
-  /// an elastic step has the same sums on any number of them. Nothing else is
-  /// said of a cluster that does not connect so many.
+  /// True if somebody hears of costs, and those of the axis are those of its
+  /// ranks: an elastic step has the same sums on any number of them. Nothing
+  /// else is said of a cluster that does not connect so many.
   bool countsCosts(const DataMesh &axisMesh) {
-    if (!getContext().getRemarkEngine() || axisMesh.segments)
+    if ((!listener && !getContext().getRemarkEngine()) || axisMesh.segments)
       return false;
     if (cluster.empty())
       return true;
@@ -345,6 +367,7 @@ private:
     if (gatherExperts)
       sharder.gatherExperts();
     sharder.run();
+    std::optional<double> wholeCost;
     if (countsCosts(axisMesh) && !seeds->empty()) {
       // All layers are there now.
       const FoldedStep whole;
@@ -352,16 +375,28 @@ private:
       PlacementCost cost =
           PlacementCosts(whole, axisMesh, countsTimes ? times : nullptr)
               .count(func);
+      wholeCost = cost.getTotal();
       if (isSearched)
         remarkBound(func, choice, cost);
       else
         remarkCost(func, cost);
     }
+    if (listener && isSearched && !seeds->empty())
+      reportChoice(choice, wholeCost);
     numParametersSharded += sharder.countShardedParameters();
     numCollectives += sharder.getNumCollectives();
     numSplit += sharder.getPartitioner().numSplit;
     numKeptWhole += sharder.getPartitioner().numKeptWhole;
     return success();
   }
+
+  /// Null if nobody listens.
+  PlacementListener listener;
 };
 } // namespace
+
+std::unique_ptr<Pass>
+regather::tg::createShardStepPass(const ShardStepPassOptions &options,
+                                  PlacementListener listener) {
+  return std::make_unique<ShardStep>(options, std::move(listener));
+}

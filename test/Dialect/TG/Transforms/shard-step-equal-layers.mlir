@@ -222,3 +222,140 @@ func.func @large(
   %c = tg.node "aten.mm.default"(%b, %d) {tg.phase = #tg.phase<forward>} : (tensor<4096x8192xbf16>, tensor<8192x8192xbf16>) -> tensor<4096x8192xbf16>
   return %c : tensor<4096x8192xbf16>
 }
+
+// -----
+
+// Autograd leaves operations without a module. They belong to the layer that reads
+// them, and count as often as it does.
+// CHECK:     placement-cost{{.*}}flops=6.336000e+03, flops_whole=1.267200e+04{{.*}}tied_layers=4
+// CHECK-NEXT: func.func @no_module(
+func.func @no_module(
+    %u0: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.up.weight", tg.module = "layers.0.up"},
+    %d0: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.down.weight", tg.module = "layers.0.down"},
+    %u1: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.1.up.weight", tg.module = "layers.1.up"},
+    %d1: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.1.down.weight", tg.module = "layers.1.down"},
+    %u2: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.2.up.weight", tg.module = "layers.2.up"},
+    %d2: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.2.down.weight", tg.module = "layers.2.down"},
+    %u3: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.3.up.weight", tg.module = "layers.3.up"},
+    %d3: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.3.down.weight", tg.module = "layers.3.down"},
+    %u4: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.4.up.weight", tg.module = "layers.4.up"},
+    %d4: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.4.down.weight", tg.module = "layers.4.down"},
+    %u5: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.5.up.weight", tg.module = "layers.5.up"},
+    %d5: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.5.down.weight", tg.module = "layers.5.down"},
+    %x: tensor<2x8xf32> {tg.role = #tg.role<input>, tg.name = "x"}) -> tensor<2x8xf32> {
+  %a0 = tg.node "aten.mm.default"(%x, %u0) {tg.id = "mm_0", tg.module = "layers.0.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b0 = tg.node "aten.relu.default"(%a0) {tg.id = "f_0", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c0 = tg.node "aten.mm.default"(%b0, %d0) {tg.id = "mm_1", tg.module = "layers.0.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a1 = tg.node "aten.mm.default"(%c0, %u1) {tg.id = "mm_2", tg.module = "layers.1.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b1 = tg.node "aten.relu.default"(%a1) {tg.id = "f_1", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c1 = tg.node "aten.mm.default"(%b1, %d1) {tg.id = "mm_3", tg.module = "layers.1.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a2 = tg.node "aten.mm.default"(%c1, %u2) {tg.id = "mm_4", tg.module = "layers.2.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b2 = tg.node "aten.relu.default"(%a2) {tg.id = "f_2", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c2 = tg.node "aten.mm.default"(%b2, %d2) {tg.id = "mm_5", tg.module = "layers.2.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a3 = tg.node "aten.mm.default"(%c2, %u3) {tg.id = "mm_6", tg.module = "layers.3.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b3 = tg.node "aten.relu.default"(%a3) {tg.id = "f_3", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c3 = tg.node "aten.mm.default"(%b3, %d3) {tg.id = "mm_7", tg.module = "layers.3.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a4 = tg.node "aten.mm.default"(%c3, %u4) {tg.id = "mm_8", tg.module = "layers.4.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b4 = tg.node "aten.relu.default"(%a4) {tg.id = "f_4", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c4 = tg.node "aten.mm.default"(%b4, %d4) {tg.id = "mm_9", tg.module = "layers.4.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a5 = tg.node "aten.mm.default"(%c4, %u5) {tg.id = "mm_10", tg.module = "layers.5.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b5 = tg.node "aten.relu.default"(%a5) {tg.id = "f_5", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c5 = tg.node "aten.mm.default"(%b5, %d5) {tg.id = "mm_11", tg.module = "layers.5.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  return %c5 : tensor<2x8xf32>
+}
+
+// -----
+
+// Of layers of two kinds that take turns, two in a row are a unit: three of these lie
+// between the first layer and the last.
+// CHECK:     placement-cost{{.*}}tied_layers=6
+// CHECK-NEXT: func.func @in_turns(
+func.func @in_turns(
+    %u0: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.up.weight", tg.module = "layers.0.up"},
+    %d0: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.down.weight", tg.module = "layers.0.down"},
+    %u1: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.1.up.weight", tg.module = "layers.1.up"},
+    %d1: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.1.down.weight", tg.module = "layers.1.down"},
+    %u2: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.2.up.weight", tg.module = "layers.2.up"},
+    %d2: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.2.down.weight", tg.module = "layers.2.down"},
+    %u3: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.3.up.weight", tg.module = "layers.3.up"},
+    %d3: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.3.down.weight", tg.module = "layers.3.down"},
+    %u4: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.4.up.weight", tg.module = "layers.4.up"},
+    %d4: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.4.down.weight", tg.module = "layers.4.down"},
+    %u5: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.5.up.weight", tg.module = "layers.5.up"},
+    %d5: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.5.down.weight", tg.module = "layers.5.down"},
+    %u6: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.6.up.weight", tg.module = "layers.6.up"},
+    %d6: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.6.down.weight", tg.module = "layers.6.down"},
+    %u7: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.7.up.weight", tg.module = "layers.7.up"},
+    %d7: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.7.down.weight", tg.module = "layers.7.down"},
+    %x: tensor<2x8xf32> {tg.role = #tg.role<input>, tg.name = "x"}) -> tensor<2x8xf32> {
+  %a0 = tg.node "aten.mm.default"(%x, %u0) {tg.id = "mm_0", tg.module = "layers.0.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b0 = tg.node "aten.relu.default"(%a0) {tg.id = "f_0", tg.module = "layers.0", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c0 = tg.node "aten.mm.default"(%b0, %d0) {tg.id = "mm_1", tg.module = "layers.0.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a1 = tg.node "aten.mm.default"(%c0, %u1) {tg.id = "mm_2", tg.module = "layers.1.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b1 = tg.node "aten.sigmoid.default"(%a1) {tg.id = "f_1", tg.module = "layers.1", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c1 = tg.node "aten.mm.default"(%b1, %d1) {tg.id = "mm_3", tg.module = "layers.1.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a2 = tg.node "aten.mm.default"(%c1, %u2) {tg.id = "mm_4", tg.module = "layers.2.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b2 = tg.node "aten.relu.default"(%a2) {tg.id = "f_2", tg.module = "layers.2", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c2 = tg.node "aten.mm.default"(%b2, %d2) {tg.id = "mm_5", tg.module = "layers.2.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a3 = tg.node "aten.mm.default"(%c2, %u3) {tg.id = "mm_6", tg.module = "layers.3.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b3 = tg.node "aten.sigmoid.default"(%a3) {tg.id = "f_3", tg.module = "layers.3", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c3 = tg.node "aten.mm.default"(%b3, %d3) {tg.id = "mm_7", tg.module = "layers.3.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a4 = tg.node "aten.mm.default"(%c3, %u4) {tg.id = "mm_8", tg.module = "layers.4.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b4 = tg.node "aten.relu.default"(%a4) {tg.id = "f_4", tg.module = "layers.4", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c4 = tg.node "aten.mm.default"(%b4, %d4) {tg.id = "mm_9", tg.module = "layers.4.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a5 = tg.node "aten.mm.default"(%c4, %u5) {tg.id = "mm_10", tg.module = "layers.5.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b5 = tg.node "aten.sigmoid.default"(%a5) {tg.id = "f_5", tg.module = "layers.5", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c5 = tg.node "aten.mm.default"(%b5, %d5) {tg.id = "mm_11", tg.module = "layers.5.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a6 = tg.node "aten.mm.default"(%c5, %u6) {tg.id = "mm_12", tg.module = "layers.6.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b6 = tg.node "aten.relu.default"(%a6) {tg.id = "f_6", tg.module = "layers.6", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c6 = tg.node "aten.mm.default"(%b6, %d6) {tg.id = "mm_13", tg.module = "layers.6.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a7 = tg.node "aten.mm.default"(%c6, %u7) {tg.id = "mm_14", tg.module = "layers.7.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b7 = tg.node "aten.sigmoid.default"(%a7) {tg.id = "f_7", tg.module = "layers.7", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c7 = tg.node "aten.mm.default"(%b7, %d7) {tg.id = "mm_15", tg.module = "layers.7.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  return %c7 : tensor<2x8xf32>
+}
+
+// -----
+
+// The first two are others, as layers without experts are.
+// CHECK:     placement-cost{{.*}}tied_layers=4
+// CHECK-NEXT: func.func @others_first(
+func.func @others_first(
+    %u0: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.up.weight", tg.module = "layers.0.up"},
+    %d0: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.0.down.weight", tg.module = "layers.0.down"},
+    %u1: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.1.up.weight", tg.module = "layers.1.up"},
+    %d1: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.1.down.weight", tg.module = "layers.1.down"},
+    %u2: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.2.up.weight", tg.module = "layers.2.up"},
+    %d2: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.2.down.weight", tg.module = "layers.2.down"},
+    %u3: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.3.up.weight", tg.module = "layers.3.up"},
+    %d3: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.3.down.weight", tg.module = "layers.3.down"},
+    %u4: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.4.up.weight", tg.module = "layers.4.up"},
+    %d4: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.4.down.weight", tg.module = "layers.4.down"},
+    %u5: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.5.up.weight", tg.module = "layers.5.up"},
+    %d5: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.5.down.weight", tg.module = "layers.5.down"},
+    %u6: tensor<8x32xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.6.up.weight", tg.module = "layers.6.up"},
+    %d6: tensor<32x8xf32> {tg.role = #tg.role<parameter>, tg.name = "layers.6.down.weight", tg.module = "layers.6.down"},
+    %x: tensor<2x8xf32> {tg.role = #tg.role<input>, tg.name = "x"}) -> tensor<2x8xf32> {
+  %a0 = tg.node "aten.mm.default"(%x, %u0) {tg.id = "mm_0", tg.module = "layers.0.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b0 = tg.node "aten.sigmoid.default"(%a0) {tg.id = "f_0", tg.module = "layers.0", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c0 = tg.node "aten.mm.default"(%b0, %d0) {tg.id = "mm_1", tg.module = "layers.0.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a1 = tg.node "aten.mm.default"(%c0, %u1) {tg.id = "mm_2", tg.module = "layers.1.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b1 = tg.node "aten.sigmoid.default"(%a1) {tg.id = "f_1", tg.module = "layers.1", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c1 = tg.node "aten.mm.default"(%b1, %d1) {tg.id = "mm_3", tg.module = "layers.1.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a2 = tg.node "aten.mm.default"(%c1, %u2) {tg.id = "mm_4", tg.module = "layers.2.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b2 = tg.node "aten.relu.default"(%a2) {tg.id = "f_2", tg.module = "layers.2", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c2 = tg.node "aten.mm.default"(%b2, %d2) {tg.id = "mm_5", tg.module = "layers.2.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a3 = tg.node "aten.mm.default"(%c2, %u3) {tg.id = "mm_6", tg.module = "layers.3.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b3 = tg.node "aten.relu.default"(%a3) {tg.id = "f_3", tg.module = "layers.3", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c3 = tg.node "aten.mm.default"(%b3, %d3) {tg.id = "mm_7", tg.module = "layers.3.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a4 = tg.node "aten.mm.default"(%c3, %u4) {tg.id = "mm_8", tg.module = "layers.4.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b4 = tg.node "aten.relu.default"(%a4) {tg.id = "f_4", tg.module = "layers.4", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c4 = tg.node "aten.mm.default"(%b4, %d4) {tg.id = "mm_9", tg.module = "layers.4.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a5 = tg.node "aten.mm.default"(%c4, %u5) {tg.id = "mm_10", tg.module = "layers.5.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b5 = tg.node "aten.relu.default"(%a5) {tg.id = "f_5", tg.module = "layers.5", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c5 = tg.node "aten.mm.default"(%b5, %d5) {tg.id = "mm_11", tg.module = "layers.5.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  %a6 = tg.node "aten.mm.default"(%c5, %u6) {tg.id = "mm_12", tg.module = "layers.6.up", tg.phase = #tg.phase<forward>} : (tensor<2x8xf32>, tensor<8x32xf32>) -> tensor<2x32xf32>
+  %b6 = tg.node "aten.relu.default"(%a6) {tg.id = "f_6", tg.module = "layers.6", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>) -> tensor<2x32xf32>
+  %c6 = tg.node "aten.mm.default"(%b6, %d6) {tg.id = "mm_13", tg.module = "layers.6.down", tg.phase = #tg.phase<forward>} : (tensor<2x32xf32>, tensor<32x8xf32>) -> tensor<2x8xf32>
+  return %c6 : tensor<2x8xf32>
+}

@@ -15,8 +15,9 @@
 #ifndef REGATHER_DIALECT_TG_TRANSFORMS_SHARDSTEP_PLACEMENTCOSTS_H
 #define REGATHER_DIALECT_TG_TRANSFORMS_SHARDSTEP_PLACEMENTCOSTS_H
 
-#include "EqualLayers.h"
+#include "../ShardParameters/DataMesh.h"
 
+#include "regather/Dialect/TG/Steps/EqualLayers.h"
 #include "regather/Dialect/TG/Steps/StepCosts.h"
 
 namespace regather::tg::spmd {

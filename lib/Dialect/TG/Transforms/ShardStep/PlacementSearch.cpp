@@ -356,17 +356,17 @@ regather::tg::spmd::searchPlacements(const Step &step, const DataMesh &axisMesh,
     assert(succeeded(small) && "the step has been analyzed");
     return std::move(*small);
   };
-  FoldedStep folded = foldEqualLayers(step);
+  FoldedStep folded = foldEqualLayers(step.func);
   std::optional<Step> small = analyze(folded);
   const std::vector<PlacementGroup> groups = findGroups(step);
   auto matched = matchGroups(groups, findGroups(*small));
   if (!matched) {
-    folded = copyStep(step);
+    folded = copyStep(step.func);
     small.emplace(analyze(folded));
     matched = matchGroups(groups, findGroups(*small));
   }
   ArrayRef<PlacementGroup> smallGroups = *matched;
-  choice.numTied = folded.layer.empty() ? 0 : folded.numLayers;
+  choice.numTied = folded.numUnits * folded.unitLayers;
 
   std::vector<PricedChoice> found;
   // Who asks for an axis wants it to be used: where no cut saves time, one may

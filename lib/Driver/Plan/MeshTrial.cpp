@@ -1,0 +1,334 @@
+//===- MeshTrial.cpp - A step over one mesh -------------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MeshTrial.h"
+
+#include "regather/Dialect/TG/Transforms/ModelAxes.h"
+#include "regather/Driver/Clusters.h"
+#include "regather/Driver/ExpertChunks.h"
+#include "regather/Pipelines/StepOptionText.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace regather;
+
+FirstError::FirstError(MLIRContext *context)
+    : handler(context, [this](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() != DiagnosticSeverity::Error ||
+            !text.empty())
+          return success();
+        text = diagnostic.str();
+        for (Diagnostic &note : diagnostic.getNotes())
+          notes.push_back(note.str());
+        return success();
+      }) {}
+
+//===----------------------------------------------------------------------===//
+// Time
+//===----------------------------------------------------------------------===//
+
+bool MeshTrial::setMesh(const FoundPlacements &placements, StepOptions &options,
+                        MeshPlan &made, std::string &reason) const {
+  made.mesh = mesh.getMesh();
+  options.ranks.reset();
+  options.memory.reset();
+  auto set = [&](StringRef name, const std::string &text) {
+    Failure failure = setStepOption(options, name, text, name);
+    if (failure)
+      reason = failure.getMessage();
+    return !failure;
+  };
+  if (!set("mesh", made.mesh))
+    return false;
+  if (mesh.replicas > 1) {
+    made.replicateAxis = "rep";
+    if (!set("replicate-axis", made.replicateAxis))
+      return false;
+  }
+  if (mesh.experts == 1)
+    options.sendNoRows();
+  // Placements over axes that this mesh lacks are for others.
+  llvm::erase_if(options.model.shard, [&](const std::string &text) {
+    StringRef axis = tg::getAnnotatedAxis(text);
+    return (axis == "tp" && mesh.tensor == 1) ||
+           (axis == "cp" && mesh.sequence == 1) ||
+           (axis == "ep" && mesh.experts == 1);
+  });
+  made.shard.assign(options.model.shard.begin(), options.model.shard.end());
+  made.placementSeconds = placements.costSeconds;
+  made.placementBoundSeconds = placements.boundSeconds;
+  for (const std::string &placement : placements.shard) {
+    if (!set("shard", placement))
+      return false;
+    made.shard.push_back(placement);
+  }
+  return true;
+}
+
+FailureOr<PlacedStep> MeshTrial::measure(const FoundPlacements &placements,
+                                         std::string &reason) const {
+  PlacedStep step = {
+      input->request.step, {}, {}, placements.keptBytes, nullptr};
+  MeshPlan &made = step.plan;
+  if (!setMesh(placements, step.options, made, reason))
+    return failure();
+  ModuleOp module = isEstimate ? input->shortSteps->getMore() : input->module;
+  if (failed(decideExpertChunks(module, step.options)))
+    return failure();
+  FailureOr<MeasuredStep> measured =
+      isEstimate ? StepEstimator(*input->shortSteps, input->model)
+                       .measure(step.options)
+                 : measureStep(module, step.options, input->model);
+  if (failed(measured))
+    return failure();
+  if (step.options.dispatch.isWanted()) {
+    made.expertCapacity = printStepOption(step.options, "expert-capacity");
+    made.expertChunks = printStepOption(step.options, "expert-chunks");
+  }
+  step.measured = std::move(*measured);
+  made.hasOwnBatches = step.measured.hasOwnBatches;
+  made.rows = static_cast<double>(std::max<int64_t>(input->totals.rows, 1)) *
+              (made.hasOwnBatches ? static_cast<double>(mesh.getBatches()) : 1);
+  return step;
+}
+
+void MeshTrial::setSteps(std::vector<PlacedStep> all) {
+  steps = std::move(all);
+  llvm::sort(steps, [](const PlacedStep &a, const PlacedStep &b) {
+    return std::tie(a.measured.choice.seconds, a.plan.shard) <
+           std::tie(b.measured.choice.seconds, b.plan.shard);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// What a step may take more than was estimated and still be worth a try.
+static constexpr double kSlack = 1.03;
+/// Decisions of one mesh that are carried out, and how often one of them is
+/// corrected.
+static constexpr unsigned kMostCarriedOut = 3, kMostCorrections = 2;
+
+/// Says why if it cannot.
+bool MeshTrial::fitMemory(PlacedStep &step, const PlansSoFar &soFar) {
+  MeasuredStep &measured = step.measured;
+  if (fits(step))
+    return true;
+  // A limit makes no step quicker.
+  double seconds = step.getSecondsPerRow();
+  if (seconds >= soFar.last) {
+    problem = "not quicker than the last plan, even without a limit";
+    return false;
+  }
+  step.options.memory = input->limit;
+  StepOptions options = step.options;
+  MemorySearchNotes notes;
+  notes.first = &measured;
+  // What cannot be the best plan is only to be one.
+  notes.takesFirst = seconds >= soFar.best;
+  std::optional<StepMemoryPlan> decided;
+  notes.shortSteps = input->shortSteps;
+  ModuleOp module =
+      input->shortSteps ? input->shortSteps->getMore() : input->module;
+  OwningOpRef<ModuleOp> copy = module.clone();
+  if (failed(decideMemory(*copy, options, decided, &notes))) {
+    problem = "does not fit in memory";
+    int64_t bytes = notes.leastBytes.value_or(measured.choice.getBytes());
+    if (bytes < least.bytes)
+      least = {bytes, mesh, step, {}};
+    return false;
+  }
+  measured = *notes.chosen;
+  step.guesses = notes.tries;
+  measured.boundSeconds =
+      std::min(decided->boundSeconds, measured.boundSeconds);
+  return true;
+}
+
+void MeshTrial::decideAll(std::vector<PlacedStep> all,
+                          const PlansSoFar &soFar) {
+  for (PlacedStep &step : all) {
+    // A limit makes no step quicker.
+    if (plan && plan->choice.seconds <= step.measured.choice.seconds) {
+      if (isEstimate && fits(step) &&
+          step.measured.choice.seconds <= kSlack * plan->choice.seconds)
+        near.push_back(std::move(step));
+      continue;
+    }
+    double rows = step.plan.rows;
+    double bound =
+        std::max(step.measured.boundSeconds / rows, mesh.boundSecondsPerRow);
+    if (!fitMemory(step, soFar))
+      continue;
+    const MeasuredStep &measured = step.measured;
+    boundSecondsPerRow =
+        std::min({boundSecondsPerRow, bound, measured.boundSeconds / rows});
+    if (!plan || measured.choice.seconds < plan->choice.seconds)
+      setPlan(std::move(step));
+  }
+}
+
+void MeshTrial::setPlan(PlacedStep step) {
+  const MeasuredStep &measured = step.measured;
+  plan = step.plan;
+  plan->choice = measured.choice;
+  plan->boundSeconds = measured.boundSeconds;
+  plan->computeSeconds = measured.computeSeconds;
+  plan->exposed = measured.exposed;
+  plan->utilization = measured.utilization;
+  estimated = std::move(step);
+}
+
+void MeshTrial::decide(const PlansSoFar &soFar) {
+  decideAll(std::move(steps), soFar);
+  double keptBytes = least.step.keptBytes;
+  if (plan || keptBytes == 0)
+    return;
+  // What keeps less may fit where what is quickest does not.
+  auto share =
+      static_cast<double>(input->limit) / static_cast<double>(least.bytes);
+  FailureOr<std::vector<FoundPlacements>> smaller =
+      findPlacements(input->module, mesh.getShardedMesh(),
+                     chooseCluster(input->request.step, input->module),
+                     static_cast<int64_t>(share * keptBytes));
+  if (failed(smaller))
+    return;
+  std::string reason = problem;
+  for (const FoundPlacements &placements : *smaller) {
+    std::string unheard;
+    if (FailureOr<PlacedStep> step = measure(placements, unheard);
+        succeeded(step))
+      steps.push_back(std::move(*step));
+  }
+  setSteps(std::move(steps));
+  decideAll(std::move(steps), soFar);
+  problem = reason;
+}
+
+//===----------------------------------------------------------------------===//
+// What was estimated
+//===----------------------------------------------------------------------===//
+
+/// Lets a step take about so many bytes less, or more if that is negative.
+/// False if none of its decisions is a number of bytes.
+static bool takeLess(StepOptions &options, int64_t bytes) {
+  auto change = [](int64_t &number, int64_t by) {
+    number = std::max<int64_t>(number + by, 1);
+  };
+  if (options.recompute.options.mode == tg::PartitionMode::Budget) {
+    change(options.recompute.options.budget.bytes, -bytes);
+    return true;
+  }
+  if (options.offload.options.mode == tg::OffloadMode::Bytes) {
+    change(options.offload.options.bytes.bytes, bytes);
+    return true;
+  }
+  int64_t states = 0;
+  if (StringRef(options.states.states).getAsInteger(10, states))
+    return false;
+  change(states, bytes);
+  options.states.states = std::to_string(states);
+  return true;
+}
+
+/// The step with these decisions, or with as many bytes fewer as it takes to
+/// fit.
+std::optional<Try> MeshTrial::carryOut(Try guess) const {
+  for (unsigned correction = 0;; ++correction) {
+    FailureOr<MeasuredStep> measured =
+        measureStep(input->module, guess.options, input->model);
+    if (failed(measured))
+      return std::nullopt;
+    if (fits(*measured))
+      return Try{guess.options, std::move(*measured)};
+    auto excess =
+        static_cast<double>(measured->choice.getBytes() - input->limit);
+    if (correction == kMostCorrections ||
+        !takeLess(guess.options, std::llround(kSlack * excess)))
+      return std::nullopt;
+  }
+}
+
+void MeshTrial::carryOut() { carryOut(std::move(estimated)); }
+
+void MeshTrial::carryOut(PlacedStep step) {
+  plan.reset();
+  step.options.memory.reset();
+  // Other placements, and the chunks of experts, are as they were estimated.
+  std::vector<Try> guesses;
+  if (step.guesses)
+    guesses = *step.guesses;
+  else
+    guesses.push_back({step.options, step.measured});
+  llvm::erase_if(guesses, [&](const Try &guess) {
+    return input->limit > 0 &&
+           static_cast<double>(guess.measured.choice.getBytes()) >
+               kSlack * static_cast<double>(input->limit);
+  });
+  llvm::sort(guesses, [](const Try &a, const Try &b) {
+    return std::make_pair(a.measured.choice.seconds,
+                          a.measured.choice.getBytes()) <
+           std::make_pair(b.measured.choice.seconds,
+                          b.measured.choice.getBytes());
+  });
+  if (guesses.size() > kMostCarriedOut)
+    guesses.resize(kMostCarriedOut);
+  std::optional<Try> best;
+  for (Try &guess : guesses) {
+    if (best && best->measured.choice.seconds <= guess.measured.choice.seconds)
+      break;
+    std::optional<Try> one = carryOut(std::move(guess));
+    if (one &&
+        (!best || one->measured.choice.seconds < best->measured.choice.seconds))
+      best = std::move(one);
+  }
+  PlanInput whole = *input;
+  whole.shortSteps = nullptr;
+  whole.estimatesTime = false;
+  MeshTrial exact(whole, mesh);
+  // Its bound is that of all decisions, which take no time away. Where
+  // estimates were of no use, any decisions will do with which it fits.
+  FailureOr<MeasuredStep> first = failure();
+  if (!best || step.guesses)
+    first = measureStep(input->module, step.options, input->model);
+  // What was estimated not to fit as it is may do so.
+  if (best && succeeded(first) && fits(*first) &&
+      first->choice.seconds <= best->measured.choice.seconds)
+    best.reset();
+  if (best) {
+    step.options = std::move(best->options);
+    step.measured = std::move(best->measured);
+    if (succeeded(first))
+      step.measured.boundSeconds =
+          std::min(step.measured.boundSeconds, first->boundSeconds);
+  } else if (succeeded(first)) {
+    step.measured = std::move(*first);
+  }
+  std::vector<PlacedStep> all;
+  if (best || succeeded(first))
+    all.push_back(std::move(step));
+  for (PlacedStep &other : near)
+    if (FailureOr<MeasuredStep> measured =
+            measureStep(input->module, other.options, input->model);
+        succeeded(measured)) {
+      other.measured = std::move(*measured);
+      all.push_back(std::move(other));
+    }
+  PlansSoFar any;
+  any.best = 0;
+  exact.setSteps(std::move(all));
+  exact.decideAll(std::move(exact.steps), any);
+  isEstimate = false;
+  estimated.guesses.reset();
+  plan = std::move(exact.plan);
+  least = std::move(exact.least);
+  problem = std::move(exact.problem);
+  boundSecondsPerRow = exact.boundSecondsPerRow;
+}
