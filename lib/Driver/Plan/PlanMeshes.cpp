@@ -102,6 +102,7 @@ private:
 
   void tryAllMeshes(ArrayRef<MeshCandidate> meshes);
   void tryMeshes(std::vector<MeshTrial> trials);
+  void tryTightMeshes();
   void findAllPlacements(ArrayRef<MeshTrial> trials);
   void measureAll(MutableArrayRef<MeshTrial> trials);
   /// Of a mesh over which nothing could be measured.
@@ -132,6 +133,8 @@ private:
   StepTotals totals;
   std::optional<ShortSteps> shortSteps;
   std::optional<PlanInput> input;
+  /// Those that do not fit as they are.
+  std::vector<MeshTrial> tight;
   /// Those with a plan by estimates, and what these take for a row, the least
   /// first.
   std::vector<MeshTrial> estimated;
@@ -350,29 +353,37 @@ void Search::decide(ArrayRef<MeshTrial *> trials) {
     finish(*trial);
 }
 
-/// What fits as it is comes first: it makes other plans too slow. Where nothing
-/// does, the mesh that would be quickest is carried out by itself, since the
-/// search is less thorough for those that cannot be the best plan.
+/// What fits as it is makes other plans too slow; the rest is for later.
 void Search::tryMeshes(std::vector<MeshTrial> trials) {
   findAllPlacements(trials);
   measureAll(trials);
-  std::vector<MeshTrial *> fitting, others;
+  std::vector<MeshTrial *> fitting;
   for (MeshTrial &trial : trials) {
     if (!trial.hasSteps())
       ++search.others[hearProblem(trial)];
+    else if (trial.fitsAsItIs())
+      fitting.push_back(&trial);
     else
-      (trial.fitsAsItIs() ? fitting : others).push_back(&trial);
+      tight.push_back(std::move(trial));
   }
   decide(fitting);
-  // Trials lie in the order in which they are tried.
-  llvm::sort(others, [](const MeshTrial *a, const MeshTrial *b) {
+}
+
+/// Decides about the memory of what does not fit as it is, first of the mesh
+/// that would be quickest. Where nothing fits, that one is looked at by itself,
+/// since the search is less thorough for those that cannot be the best plan.
+void Search::tryTightMeshes() {
+  std::vector<MeshTrial *> trials;
+  for (MeshTrial &trial : tight)
+    trials.push_back(&trial);
+  // They lie in the order in which they were measured.
+  llvm::sort(trials, [](const MeshTrial *a, const MeshTrial *b) {
     return std::make_pair(a->getSecondsPerRow(), a) <
            std::make_pair(b->getSecondsPerRow(), b);
   });
-  for (ArrayRef<MeshTrial *> left = others; !left.empty();) {
+  for (ArrayRef<MeshTrial *> left = trials; !left.empty();) {
     bool isFirst = search.plans.empty() && estimated.empty();
-    size_t count = isFirst ? 1 : kSideBySide;
-    ArrayRef<MeshTrial *> next = left.take_front(count);
+    ArrayRef<MeshTrial *> next = left.take_front(isFirst ? 1 : kSideBySide);
     decide(next);
     left = left.drop_front(next.size());
   }
@@ -525,8 +536,7 @@ void Search::tryAllMeshes(ArrayRef<MeshCandidate> meshes) {
     std::vector<MeshTrial> trials;
     double last = getPlansSoFar().last;
     for (; number != meshes.size() &&
-           (input->estimatesTime ||
-            trials.size() < std::max(missing, kSideBySide));
+           trials.size() < std::max(missing, kSideBySide);
          ++number) {
       if (meshes[number].boundSecondsPerRow >= last)
         ++search.others["not quicker than the last plan, by its bound"];
@@ -535,6 +545,7 @@ void Search::tryAllMeshes(ArrayRef<MeshCandidate> meshes) {
     }
     tryMeshes(std::move(trials));
   }
+  tryTightMeshes();
 }
 
 void Search::carryOut(MutableArrayRef<MeshTrial> trials) {
