@@ -200,6 +200,11 @@ def test_many_equal_layers_are_estimated(tmp_path: Path) -> None:
         assert result.code == 0, result.stderr
         memory = json.loads(report.read_text())["after"]["memory"]
         assert memory["argument_bytes"] + memory["arena_bytes"] == best["bytes"]
+    # What is said of a layer that the copies lack stands in no mesh's way.
+    placed = plan(step, *options, "--shard=layers.20.up.weight=[tp] shard 0",
+                  "--shard=layers.20.down.weight=[tp] shard 1")
+    assert placed["estimated_layers"] == 10
+    assert not any("layers.20" in reason for reason in placed["others"])
     # All of them, at once: none is quicker.
     all_meshes = plan(step, *options[:-1])
     assert "layers" not in all_meshes

@@ -128,17 +128,23 @@ bool MeshTrial::fitMemory(PlacedStep &step, const PlansSoFar &soFar) {
     return false;
   }
   step.options.memory = input->limit;
-  StepOptions options = step.options;
   MemorySearchNotes notes;
   notes.first = &measured;
   // What cannot be the best plan is only to be one.
   notes.takesFirst = seconds >= soFar.best;
   std::optional<StepMemoryPlan> decided;
-  notes.shortSteps = input->shortSteps;
-  ModuleOp module =
-      input->shortSteps ? input->shortSteps->getMore() : input->module;
-  OwningOpRef<ModuleOp> copy = module.clone();
-  if (failed(decideMemory(*copy, options, decided, &notes))) {
+  auto decideWith = [&](const ShortSteps *shortSteps) {
+    notes.shortSteps = shortSteps;
+    StepOptions options = step.options;
+    ModuleOp module = shortSteps ? shortSteps->getMore() : input->module;
+    OwningOpRef<ModuleOp> copy = module.clone();
+    return decideMemory(*copy, options, decided, &notes);
+  };
+  LogicalResult found = decideWith(input->shortSteps);
+  // Options may speak of layers that are left out.
+  if (failed(found) && input->shortSteps && !notes.leastBytes)
+    found = decideWith(nullptr);
+  if (failed(found)) {
     problem = "does not fit in memory";
     int64_t bytes = notes.leastBytes.value_or(measured.choice.getBytes());
     if (bytes < least.bytes)
@@ -146,7 +152,8 @@ bool MeshTrial::fitMemory(PlacedStep &step, const PlansSoFar &soFar) {
     return false;
   }
   measured = *notes.chosen;
-  step.guesses = notes.tries;
+  if (notes.shortSteps)
+    step.guesses = notes.tries;
   measured.boundSeconds =
       std::min(decided->boundSeconds, measured.boundSeconds);
   return true;

@@ -102,6 +102,7 @@ private:
 
   void tryAllMeshes(ArrayRef<MeshCandidate> meshes);
   void tryMeshes(std::vector<MeshTrial> trials);
+  void measureWhole(MutableArrayRef<MeshTrial> trials);
   void tryTightMeshes();
   void findAllPlacements(ArrayRef<MeshTrial> trials);
   void measureAll(MutableArrayRef<MeshTrial> trials);
@@ -132,7 +133,7 @@ private:
   MeshSearch search;
   StepTotals totals;
   std::optional<ShortSteps> shortSteps;
-  std::optional<PlanInput> input;
+  std::optional<PlanInput> input, wholeInput;
   /// Those that do not fit as they are.
   std::vector<MeshTrial> tight;
   /// Those with a plan by estimates, and what these take for a row, the least
@@ -353,10 +354,33 @@ void Search::decide(ArrayRef<MeshTrial *> trials) {
     finish(*trial);
 }
 
+/// Steps that cannot be estimated: options may speak of layers that are left
+/// out.
+void Search::measureWhole(MutableArrayRef<MeshTrial> trials) {
+  auto isMissing = [&](const MeshTrial &trial) {
+    const MeshCandidate &mesh = trial.getMesh();
+    return !trial.hasSteps() &&
+           (!searches(mesh) || !found.at(getKey(mesh)).first.empty());
+  };
+  std::vector<MeshTrial> others;
+  for (const MeshTrial &trial : trials)
+    if (isMissing(trial))
+      others.emplace_back(*wholeInput, trial.getMesh());
+  // They have been counted.
+  search.numMeasured -= others.size();
+  measureAll(others);
+  auto other = others.begin();
+  for (MeshTrial &trial : trials)
+    if (isMissing(trial))
+      trial = std::move(*other++);
+}
+
 /// What fits as it is makes other plans too slow; the rest is for later.
 void Search::tryMeshes(std::vector<MeshTrial> trials) {
   findAllPlacements(trials);
   measureAll(trials);
+  if (input->estimatesTime)
+    measureWhole(trials);
   std::vector<MeshTrial *> fitting;
   for (MeshTrial &trial : trials) {
     if (!trial.hasSteps())
@@ -621,6 +645,8 @@ FailureOr<MeshSearch> Search::run() {
   input.emplace(PlanInput{module, request, model, totals, search.limit,
                           shortSteps ? &*shortSteps : nullptr,
                           shortSteps && isEstimateWorthIt(meshes)});
+  wholeInput.emplace(
+      PlanInput{module, request, model, totals, search.limit, nullptr, false});
   tryAllMeshes(meshes);
   carryOutEstimated();
   progress.end();
