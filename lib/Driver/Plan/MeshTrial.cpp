@@ -337,5 +337,7 @@ void MeshTrial::carryOut(PlacedStep step) {
   plan = std::move(exact.plan);
   least = std::move(exact.least);
   problem = std::move(exact.problem);
+  if (!plan && problem.empty())
+    problem = "could not be carried out as it was estimated";
   boundSecondsPerRow = exact.boundSecondsPerRow;
 }

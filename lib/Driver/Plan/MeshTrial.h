@@ -100,6 +100,7 @@ public:
   /// Measures what was estimated. A step that takes more than it was to take is
   /// decided about again; then there may be no plan.
   void carryOut();
+  /// The same for a step of which nothing may be known but its options.
   void carryOut(PlacedStep step);
 
   std::optional<MeshPlan> plan;
