@@ -196,7 +196,8 @@ static const char *getError(void *) { return transport.getError(); }
 int32_t rg_mpi_version(void) { return RG_MPI_VERSION; }
 
 const char *rg_mpi_open(rg_transport *table) {
-  *table = {nullptr, 0, 1, send, receive, test, abortMessages, getError};
+  *table = {nullptr,       0,        1,      send, receive, test,
+            abortMessages, getError, nullptr};
   return transport.open(*table);
 }
 

@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /** Changes with rg_transport and with what is declared here. */
-#define RG_MPI_VERSION 1
+#define RG_MPI_VERSION 2
 
 /** The version that the library was compiled with. */
 RG_EXPORT int32_t rg_mpi_version(void);

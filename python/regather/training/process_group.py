@@ -59,7 +59,7 @@ _kept = threading.local()
 class _Table(Structure):
     _fields_ = [("context", c_void_p), ("rank", c_int32), ("ranks", c_int32),
                 ("send", _Transfer), ("receive", _Transfer), ("test", _Test),
-                ("abort", _Abort), ("error", _Error)]
+                ("abort", _Abort), ("error", _Error), ("changes", c_void_p)]
 
 
 @dataclass
@@ -98,6 +98,9 @@ class ProcessGroupTransport:
         self.store = RankStore(self._store, prefix, self.rank, self.ranks)
         self._messages: dict[int, _Message] = {}
         self._numbers = itertools.count(1)
+        # Whoever asks for messages sees by it that one may be done, without
+        # waiting for the interpreter.
+        self._changes = _Changes()
         self._channels: dict[int, queue.SimpleQueue[_Message | None]] = {}
         self._threads: list[threading.Thread] = []
         self._next_look = 0.0
@@ -108,7 +111,8 @@ class ProcessGroupTransport:
         self._table = _Table(
             None, self.rank, self.ranks, _Transfer(self._send),
             _Transfer(self._receive), _Test(self._test), _Abort(self._abort),
-            _Error(lambda _: ctypes.addressof(self._error)))
+            _Error(lambda _: ctypes.addressof(self._error)),
+            self._changes.address)
 
     def compare(self, facts: dict[str, str]) -> None:
         """Raises `RegatherError` on all ranks if they have other facts. Before
@@ -244,7 +248,7 @@ class ProcessGroupTransport:
         if channel not in self._channels:
             waiting: queue.SimpleQueue[_Message | None] = queue.SimpleQueue()
             self._channels[channel] = waiting
-            thread = threading.Thread(target=_wait, args=(waiting,),
+            thread = threading.Thread(target=_wait, args=(waiting, self._changes),
                                       daemon=True,
                                       name=f"regather-channel-{channel}")
             self._threads.append(thread)
@@ -269,7 +273,23 @@ class ProcessGroupTransport:
         return None
 
 
-def _wait(waiting: queue.SimpleQueue[_Message | None]) -> None:
+class _Changes:
+    """A number in memory that is another one after each `note`."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self._number = c_uint64(0)
+
+    @property
+    def address(self) -> int:
+        return ctypes.addressof(self._number)
+
+    def note(self) -> None:
+        self._number.value = next(self._numbers)
+
+
+def _wait(waiting: queue.SimpleQueue[_Message | None],
+          changes: _Changes) -> None:
     """Messages of one channel are needed in their order."""
     while (message := waiting.get()) is not None:
         try:
@@ -278,6 +298,7 @@ def _wait(waiting: queue.SimpleQueue[_Message | None]) -> None:
         except Exception as error:
             message.problem = (f"rank {message.peer} is gone: "
                                f"{_first_line(error)}")
+        changes.note()
 
 
 def _keep_thread() -> None:

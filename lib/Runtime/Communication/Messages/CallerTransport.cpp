@@ -14,6 +14,10 @@ using namespace regather::runtime;
 using regather::Failure;
 using regather::Result;
 
+/// After which a message is asked for again in any case: what fails may fail
+/// without a change.
+static constexpr std::chrono::milliseconds kPause(5);
+
 Result<CallerTransport> CallerTransport::create(const rg_transport &functions) {
   if (!functions.send || !functions.receive || !functions.test ||
       !functions.abort || !functions.error)
@@ -50,8 +54,20 @@ Result<uint64_t> CallerTransport::receive(int32_t from, int32_t channel,
 }
 
 Result<bool> CallerTransport::test(uint64_t number) {
+  Asked now = {0, {}};
+  if (functions.changes) {
+    now = {__atomic_load_n(functions.changes, __ATOMIC_ACQUIRE), Clock::now()};
+    auto before = asked.find(number);
+    if (before != asked.end() && before->second.changes == now.changes &&
+        now.time < before->second.time + kPause)
+      return false;
+  }
   int32_t done = 0;
   if (functions.test(functions.context, number, &done))
     return describe();
+  if (done)
+    asked.erase(number);
+  else if (functions.changes)
+    asked[number] = now;
   return done != 0;
 }

@@ -12,6 +12,9 @@
 #include "MessageTransport.h"
 #include "regather/Runtime/Transport.h"
 
+#include <chrono>
+#include <unordered_map>
+
 namespace regather::runtime {
 
 /// What whoever calls the C interface gives.
@@ -35,7 +38,17 @@ private:
 
   Failure describe() const;
 
+  using Clock = std::chrono::steady_clock;
+
+  /// When a message was asked for last, and what `changes` was before that.
+  struct Asked {
+    uint64_t changes;
+    Clock::time_point time;
+  };
+
   rg_transport functions;
+  /// Messages that were not done.
+  std::unordered_map<uint64_t, Asked> asked;
 };
 
 } // namespace regather::runtime

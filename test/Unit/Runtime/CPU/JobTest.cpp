@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -21,12 +22,19 @@ using regather::runtime::SocketTransport;
 
 namespace {
 
+/// After which a message is asked for again where nothing changes.
+constexpr std::chrono::milliseconds kPause(5);
+
 /// A socket transport behind the C interface.
 class Functions {
 public:
-  explicit Functions(std::unique_ptr<SocketTransport> owned)
+  /// `hasChanges`: there is a number of changes, which only a message that is
+  /// found to be done changes.
+  explicit Functions(std::unique_ptr<SocketTransport> owned,
+                     bool hasChanges = false)
       : transport(std::move(owned)) {
     table.context = this;
+    table.changes = hasChanges ? &changes : nullptr;
     table.rank = transport->getRank();
     table.ranks = transport->getNumRanks();
     table.send = [](void *context, int32_t to, int32_t channel,
@@ -42,7 +50,10 @@ public:
     };
     table.test = [](void *context, uint64_t number, int32_t *done) {
       Functions &self = *static_cast<Functions *>(context);
-      return self.take(self.transport->test(number), *done);
+      ++self.asked[number];
+      int32_t failure = self.take(self.transport->test(number), *done);
+      self.changes += *done;
+      return failure;
     };
     table.abort = [](void *context) {
       static_cast<Functions *>(context)->transport->abort();
@@ -54,6 +65,14 @@ public:
   Functions(const Functions &) = delete;
 
   const rg_transport &getTable() const { return table; }
+  /// How often the message was asked for that was asked for most.
+  uint64_t countAsked() const {
+    uint64_t most = 0;
+    for (auto [number, times] : asked)
+      most = std::max(most, times);
+    return most;
+  }
+  uint64_t countChanges() const { return changes; }
 
 private:
   template <typename From, typename To>
@@ -68,6 +87,8 @@ private:
 
   std::unique_ptr<SocketTransport> transport;
   rg_transport table = {};
+  uint64_t changes = 0;
+  std::map<uint64_t, uint64_t> asked;
   std::string error;
 };
 
@@ -142,6 +163,35 @@ TEST(ExecutorJobTest, ThreadsDoAsOneExecutorDoes) {
       thread.join();
     for (const std::string &error : errors)
       EXPECT_EQ(error, "");
+  }
+}
+
+/// What is not said to have changed is looked at all the same, but not often,
+/// however long one waits.
+TEST(ExecutorJobTest, AsksAgainIfSomethingHasChanged) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<std::unique_ptr<SocketTransport>> transports =
+      SocketTransport::connect(3);
+  ASSERT_EQ(transports.size(), 3u);
+  std::vector<std::string> errors(3);
+  std::vector<uint64_t> asked(3), allowed(3);
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < errors.size(); ++rank)
+    threads.emplace_back([&, rank] {
+      Functions functions(std::move(transports[rank]), /*hasChanges=*/true);
+      Clock::time_point begin = Clock::now();
+      if (rank == 0)
+        std::this_thread::sleep_for(20 * kPause);
+      errors[rank] = runRank(functions.getTable());
+      asked[rank] = functions.countAsked();
+      allowed[rank] = 1 + functions.countChanges() +
+                      uint64_t((Clock::now() - begin) / kPause);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (size_t rank = 0; rank < errors.size(); ++rank) {
+    EXPECT_EQ(errors[rank], "");
+    EXPECT_LE(asked[rank], allowed[rank]);
   }
 }
 
