@@ -164,7 +164,7 @@ def test_ranks_that_compiled_other_steps(bundle: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("library", "words"), [
     ("/nowhere/libregather_mpi.so", "which is built where CMake finds an MPI"),
     (str(BUILD / "lib" / "libregather_recording.so"),
-     "needs a libregather_mpi.so of version 1, got one of none")])
+     "needs a libregather_mpi.so of version 2, got one of none")])
 def test_a_library_that_is_none(bundle: Path, library: str,
                                 words: str) -> None:
     result = run_tool("regather-run", bundle, "--comm=mpi",
