@@ -51,8 +51,8 @@ typedef struct rg_transport {
   /** What failed last, and which rank is gone, without a stop at its end; valid
    *  until the next call. */
   const char *(*error)(void *context);
-  /** Null, or a number, aligned to its size, that becomes another one whenever a
-   *  message is done or has failed, and that any thread may change. As long as
+  /** Null, or a number, aligned to its size, that becomes another one whenever
+   * a message is done or has failed, and that any thread may change. As long as
    *  it stays, `test` is asked about a message that was not done only every few
    *  milliseconds: for functions to which a call is expensive. */
   const uint64_t *changes;
