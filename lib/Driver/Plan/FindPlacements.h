@@ -34,8 +34,10 @@ struct FoundPlacements {
 
 /// What tg-shard-step chooses for a mesh such as `dp:8,cp:2,tp:4` of a cluster,
 /// and what it would choose otherwise, the best by its costs first;
-/// none if no cut costs less. With a limit, they keep no more bytes. The module
-/// stays as it is. Emits the errors of the pass.
+/// none if no cut costs less. Others that cost a quarter more than the first,
+/// and keep no less, are left out. With a limit, they keep no more bytes. The
+/// module stays as it is. Emits the errors of the pass. Several threads may
+/// ask.
 mlir::FailureOr<std::vector<FoundPlacements>>
 findPlacements(mlir::ModuleOp module, llvm::StringRef mesh,
                const std::string &cluster,
