@@ -96,6 +96,7 @@ LogicalResult NativeEngine::compile(func::FuncOp entry,
                                     const EngineOptions &options) {
   cpu::KernelCompileOptions kernels;
   kernels.threads = options.compileThreads;
+  kernels.optimizes = options.optimizesKernels;
   kernels.cacheDirectory = options.cacheDirectory;
   kernels.onKernelReady = options.onKernelReady;
   FailureOr<CompiledStep> compiled = compileStep(

@@ -21,6 +21,7 @@ StepExecutable::create(func::FuncOp entry, const EngineOptions &options,
                        const rg_transport *transport) {
   cpu::KernelCompileOptions kernels;
   kernels.threads = options.compileThreads;
+  kernels.optimizes = options.optimizesKernels;
   kernels.cacheDirectory = options.cacheDirectory;
   ProgramOptions program;
   if (options.program)

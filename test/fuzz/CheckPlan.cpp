@@ -28,7 +28,8 @@ std::string CheckPlan::print() const {
          "\nprogram: " + printCalls(program) +
          "\ninputs: " + std::to_string(inputs) + "\nexact: " + flag(isExact) +
          "\norder: " + std::to_string(order) + "\nrepeats: " + flag(repeats) +
-         "\nbundles: " + flag(bundles) + "\ncaches: " + flag(caches) + "\n";
+         "\ncompiles: " + flag(compiles) + "\nbundles: " + flag(bundles) +
+         "\ncaches: " + flag(caches) + "\noptimizes: " + flag(optimizes) + "\n";
 }
 
 Result<CheckPlan> regather::fuzz::parsePlan(StringRef text) {
@@ -51,10 +52,14 @@ Result<CheckPlan> regather::fuzz::parsePlan(StringRef text) {
       plan.isExact = value == "true";
     else if (key == "repeats")
       plan.repeats = value == "true";
+    else if (key == "compiles")
+      plan.compiles = value == "true";
     else if (key == "bundles")
       plan.bundles = value == "true";
     else if (key == "caches")
       plan.caches = value == "true";
+    else if (key == "optimizes")
+      plan.optimizes = value == "true";
     else if (key == "inputs")
       isWrong = value.getAsInteger(10, plan.inputs);
     else if (key == "order")

@@ -32,10 +32,16 @@ struct CheckPlan {
   uint64_t order = 0;
   /// Each pass runs twice, and the second time on what was printed and parsed.
   bool repeats = false;
+  /// The step runs compiled, too, and not on the interpreter alone. Compiling
+  /// takes most of a case's time.
+  bool compiles = true;
   /// The step runs as a bundle, too.
   bool bundles = false;
   /// It is compiled twice with a cache of kernels, too.
   bool caches = false;
+  /// Kernels are optimised; those that are not are ready in a quarter of the
+  /// time.
+  bool optimizes = true;
 
   std::string print() const;
 };

@@ -235,6 +235,7 @@ RunSettings Checker::getSettings() const {
   settings.inputs = plan.inputs;
   settings.order = plan.order;
   settings.isExact = plan.isExact;
+  settings.optimizes = plan.optimizes;
   settings.options = getProgramOptions();
   return settings;
 }
@@ -253,6 +254,31 @@ bool Checker::compare(const StepRun &expected, const StepRun &actual,
   return difference.empty() || fail("mismatch " + what, difference);
 }
 
+namespace {
+/// A folder for compiled kernels that goes with it. What cannot be removed does
+/// no harm.
+class KernelFolder {
+public:
+  KernelFolder() {
+    if (llvm::sys::fs::createUniqueDirectory("fuzz-kernels", path))
+      path.clear();
+  }
+  ~KernelFolder() {
+    if (!path.empty())
+      llvm::sys::fs::remove_directories(path);
+  }
+
+  KernelFolder(const KernelFolder &) = delete;
+  KernelFolder &operator=(const KernelFolder &) = delete;
+
+  /// Empty if none could be made: nothing is kept then.
+  std::string getPath() const { return path.str().str(); }
+
+private:
+  SmallString<128> path;
+};
+} // namespace
+
 bool Checker::compareBundle(const RunSettings &settings,
                             const StepRun &native) {
   return !plan.bundles ||
@@ -264,22 +290,14 @@ bool Checker::compareBundle(const RunSettings &settings,
 bool Checker::compareCached(RunSettings settings, const StepRun &native) {
   if (!plan.caches)
     return true;
-  SmallString<128> directory;
-  if (std::error_code error =
-          llvm::sys::fs::createUniqueDirectory("fuzz-kernels", directory))
-    return fail("no folder for kernels", error.message());
-  settings.cacheDirectory = directory.str().str();
-  bool isEqual = true;
+  KernelFolder folder;
+  settings.cacheDirectory = folder.getPath();
   for (ModuleOp step : {*original, *module, *module}) {
     StepRun run = runStep(step, settings);
-    isEqual = step == *original || compare(native, run, 0, "cached kernels");
-    if (!isEqual)
-      break;
+    if (step != *original && !compare(native, run, 0, "cached kernels"))
+      return false;
   }
-  // What cannot be removed does no harm.
-  llvm::consumeError(
-      llvm::errorCodeToError(llvm::sys::fs::remove_directories(directory)));
-  return isEqual;
+  return true;
 }
 
 bool Checker::checkUpdates(const StepRun &run, const RunSettings &settings) {
@@ -341,7 +359,13 @@ bool Checker::compareEngines() {
   if (!compare(expected, after, 0, "interpreter") ||
       !checkUpdates(after, settings) || !checkProgram(settings.options))
     return false;
+  if (!plan.compiles)
+    return true;
   settings.engine = EngineKind::Cpu;
+  // Most kernels of a case are those of all its native runs.
+  std::optional<KernelFolder> shared;
+  if (!plan.caches)
+    settings.cacheDirectory = shared.emplace().getPath();
   StepRun native = runStep(*module, settings);
   // What an optimizer adds may be a quotient of mere rounding.
   double tolerance = getTolerance(after);

@@ -141,5 +141,7 @@ RandomCase regather::fuzz::makeRandomCase(uint64_t number,
   plan.repeats = draw.percent(20);
   plan.bundles = draw.percent(4);
   plan.caches = draw.percent(8);
+  plan.compiles = draw.percent(30);
+  plan.optimizes = draw.percent(30);
   return result;
 }

@@ -122,6 +122,7 @@ StepRun regather::fuzz::runStep(ModuleOp original,
   options.compileThreads = 1;
   options.watchArena = !interprets;
   options.cacheDirectory = settings.cacheDirectory;
+  options.optimizesKernels = settings.optimizes;
   if (settings.order % 3 == 0)
     options.communicator.latencySeconds = 1e-4;
   ProgressListener progress;
@@ -144,6 +145,8 @@ StepRun regather::fuzz::runBundle(ModuleOp original,
   FailureOr<PreparedStep> prepared = prepareWholeStep(*module, options);
   CompileOptions compile;
   compile.threads = 1;
+  compile.cacheDirectory = settings.cacheDirectory;
+  compile.optimizesKernels = settings.optimizes;
   FailureOr<BundleContents> contents = failure();
   if (succeeded(prepared))
     contents = compileBundle(*prepared, /*roomy=*/nullptr, compile, progress);

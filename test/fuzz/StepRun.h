@@ -44,6 +44,8 @@ struct RunSettings {
   bool isExact = false;
   /// Of compiled kernels, for the native engine; empty for none.
   std::string cacheDirectory;
+  /// The native engine optimises its kernels.
+  bool optimizes = true;
 };
 
 /// Runs a copy of the step of `module` twice on inputs that the seed gives.

@@ -19,7 +19,7 @@ from campaign import Campaign, run_campaign  # noqa: E402
 from tally import Tally, option_names, without_names  # noqa: E402
 
 TOOL = BUILD / "bin" / "regather-fuzz"
-CASES = 100
+CASES = 250
 
 
 def test_random_steps() -> None:

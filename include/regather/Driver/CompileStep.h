@@ -28,6 +28,8 @@ struct CompileOptions {
   unsigned threads = 0;
   /// A folder that keeps compiled kernels; none if empty.
   std::string cacheDirectory;
+  /// Kernels for this processor are optimised. Has no effect on results.
+  bool optimizesKernels = true;
   /// Paths of NVIDIA's libdevice and ptxas, and of lld; searched for if empty.
   std::string libdevice, ptxas, linker;
 

@@ -48,6 +48,8 @@ struct EngineOptions {
   /// Threads on which the native engine compiles kernels; one for each core if
   /// 0. Has no effect on results.
   unsigned compileThreads = 0;
+  /// The native engine optimises its kernels. Has no effect on results.
+  bool optimizesKernels = true;
   /// Folder in which the native engine keeps compiled kernels, for all
   /// processes of the user; none if empty. Has no effect on results.
   std::string cacheDirectory;

@@ -158,10 +158,11 @@ static FailureOr<CompiledStep> compileForCpu(const PreparedStep &prepared,
                                              const CompileOptions &options,
                                              ProgressListener &progress) {
   func::FuncOp entry = prepared.step.entry;
+  auto kernels = getKernelOptions<cpu::KernelCompileOptions>(options, progress);
+  kernels.optimizes = options.optimizesKernels;
   progress.begin("compiling");
-  FailureOr<CompiledStep> compiled = compileStep(
-      entry, getKernelOptions<cpu::KernelCompileOptions>(options, progress),
-      prepared.options.getProgram());
+  FailureOr<CompiledStep> compiled =
+      compileStep(entry, kernels, prepared.options.getProgram());
   progress.end();
   if (succeeded(compiled))
     warnOfCache(entry.getContext(), compiled->statistics);

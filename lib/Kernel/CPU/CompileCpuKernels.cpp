@@ -56,7 +56,8 @@ cpu::compileKernels(ArrayRef<tg::KernelOp> kernels,
                     KernelStatistics &statistics) {
   if (kernels.empty())
     return std::vector<KernelCode>();
-  auto target = KernelTarget::detectHost(options.blockBytes);
+  auto target = KernelTarget::detectHost(options.blockBytes,
+                                         /*optimizes=*/options.optimizes);
   if (!target)
     return tg::KernelOp(kernels.front()).emitError()
            << "cannot compile the kernels: "

@@ -45,30 +45,33 @@ static void initializeHostTarget() {
 }
 
 KernelTarget::KernelTarget(llvm::orc::JITTargetMachineBuilder builder,
-                           int64_t blockBytes)
-    : machine(std::move(builder)), blockBytes(blockBytes) {
+                           int64_t blockBytes, bool optimizes)
+    : machine(std::move(builder)), blockBytes(blockBytes),
+      optimizes(optimizes) {
   std::vector<std::string> features = machine.getFeatures().getFeatures();
   llvm::sort(features);
   machine.setFeatures(llvm::join(features, ","));
-  machine.setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+  machine.setCodeGenOptLevel(optimizes ? llvm::CodeGenOptLevel::Default
+                                       : llvm::CodeGenOptLevel::None);
   // The linker expects position-independent code.
   machine.setRelocationModel(llvm::Reloc::PIC_);
   machine.setCodeModel(llvm::CodeModel::Small);
 
   llvm::raw_string_ostream os(description);
-  os << kernel::describeCompiler() << kOptimization << '\n'
+  os << kernel::describeCompiler() << (optimizes ? kOptimization : "O0") << '\n'
      << machine.getTargetTriple().str() << '\n'
      << machine.getCPU() << '\n'
      << machine.getFeatures().getString() << '\n'
      << blockBytes << '\n';
 }
 
-llvm::Expected<KernelTarget> KernelTarget::detectHost(int64_t blockBytes) {
+llvm::Expected<KernelTarget> KernelTarget::detectHost(int64_t blockBytes,
+                                                      bool optimizes) {
   initializeHostTarget();
   auto machine = llvm::orc::JITTargetMachineBuilder::detectHost();
   if (!machine)
     return machine.takeError();
-  return KernelTarget(std::move(*machine), blockBytes);
+  return KernelTarget(std::move(*machine), blockBytes, optimizes);
 }
 
 llvm::Expected<KernelTarget> KernelTarget::getProcessor(llvm::StringRef name,
@@ -79,17 +82,22 @@ llvm::Expected<KernelTarget> KernelTarget::getProcessor(llvm::StringRef name,
     return machine.takeError();
   machine->setCPU(name.str());
   machine->setFeatures("");
-  return KernelTarget(std::move(*machine), blockBytes);
+  return KernelTarget(std::move(*machine), blockBytes, /*optimizes=*/true);
 }
 
 std::string KernelTarget::getKey(llvm::StringRef text) const {
   return kernel::hashText(description, text);
 }
 
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+KernelTarget::createMachine() const {
+  return llvm::orc::JITTargetMachineBuilder(machine).createTargetMachine();
+}
+
 KernelCompiler::KernelCompiler(const DialectRegistry &dialects,
                                const KernelTarget &target)
     : context(dialects, MLIRContext::Threading::DISABLED), pipeline(&context),
-      builder(target.getMachine()) {
+      target(target) {
   kernel::loadKernelDialects(&context);
   KernelPipelineOptions options;
   options.tileBytes = target.getBlockBytes();
@@ -272,7 +280,7 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
     return llvm::createStringError(message);
 
   if (!machine) {
-    auto made = builder.createTargetMachine();
+    auto made = target.createMachine();
     if (!made)
       return made.takeError();
     machine = std::move(*made);
@@ -281,7 +289,8 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
                                                   machine.get());
   markPrefetched(*llvmModule->getFunction(kFunctionName), prefetched);
   KernelEntry(*llvmModule, name, scratch, numArguments, streamed);
-  optimizeModule(*llvmModule, *machine, isLarge);
+  if (target.isOptimizing())
+    optimizeModule(*llvmModule, *machine, isLarge);
   streamStores(*llvmModule);
   prefetchLoads(*llvmModule);
   return llvm::orc::SimpleCompiler(*machine)(*llvmModule);

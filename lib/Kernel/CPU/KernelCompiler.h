@@ -26,7 +26,8 @@ namespace regather::cpu {
 class KernelTarget {
 public:
   /// The processor that this process runs on.
-  static llvm::Expected<KernelTarget> detectHost(int64_t blockBytes);
+  static llvm::Expected<KernelTarget> detectHost(int64_t blockBytes,
+                                                 bool optimizes = true);
 
   /// A processor of the host's architecture, by LLVM's name, such as
   /// `x86-64-v3`.
@@ -38,16 +39,18 @@ public:
   /// on the other kernels of a step.
   std::string getKey(llvm::StringRef text) const;
 
-  const llvm::orc::JITTargetMachineBuilder &getMachine() const {
-    return machine;
-  }
+  /// Reading the features of a processor takes as long as some kernels do.
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createMachine() const;
   int64_t getBlockBytes() const { return blockBytes; }
+  bool isOptimizing() const { return optimizes; }
 
 private:
-  KernelTarget(llvm::orc::JITTargetMachineBuilder machine, int64_t blockBytes);
+  KernelTarget(llvm::orc::JITTargetMachineBuilder machine, int64_t blockBytes,
+               bool optimizes);
 
   llvm::orc::JITTargetMachineBuilder machine;
   int64_t blockBytes;
+  bool optimizes;
   std::string description;
 };
 
@@ -75,9 +78,8 @@ private:
   mlir::MLIRContext context;
   /// `kernel-to-llvm`.
   mlir::PassManager pipeline;
-  llvm::orc::JITTargetMachineBuilder builder;
-  /// Made for the first kernel: reading the features of a processor takes LLVM
-  /// as long as some kernels do.
+  KernelTarget target;
+  /// Made for the first kernel.
   std::unique_ptr<llvm::TargetMachine> machine;
 };
 
