@@ -276,6 +276,22 @@ def test_takes_the_quickest(folder: Path) -> None:
                    for other in frontier)
 
 
+def test_blocks_beside_other_decisions(tmp_path: Path) -> None:
+    """Where blocks alone make a step no smaller, its peak lies elsewhere; other
+    decisions move it."""
+    example = ROOT / "examples" / "llama3-debug.fx.json"
+    numbers = tmp_path / "plan.json"
+    result = run_tool("regather", "simulate", example, "--ranks=4",
+                      "--optimizer=adamw", "--memory=40MB", "--quiet",
+                      f"--json={numbers}")
+    assert result.code == 0, result.stderr
+    choices = json.loads(numbers.read_text())["memory_plan"]["choices"]
+    alone, *beside = [choice for choice in choices if choice["chunk"] == "auto"]
+    assert alone["bytes"] >= choices[0]["bytes"]
+    assert beside and len({choice["offload"] + choice["policy"]
+                           + choice["recompute"] for choice in beside}) > 1
+
+
 def test_decisions_of_the_caller_stay(folder: Path) -> None:
     options = ("--reshard=never", "--recompute=none", "--policy=none",
                "--chunk=none")

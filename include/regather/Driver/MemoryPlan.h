@@ -93,7 +93,8 @@ struct MemorySearchNotes {
 /// blocks if that helps; then policies are tried, and budgets of saved bytes,
 /// the next one by what the arenas of two took, then how much has to lie on the
 /// host, budgets beside what the link to the host takes anyway, and all of it
-/// with parameters that are gathered again. If nothing fits by then, sums over
+/// with parameters that are gathered again, and the quickest that fit with such
+/// blocks if these did not help alone. If nothing fits by then, sums over
 /// rows are made in blocks, which changes bits. With `choosesParts`, all of
 /// that for more and more micro-batches, each time at least twice as many,
 /// until the step fits as it is, or cannot be or is no quicker than with fewer.

@@ -9,9 +9,16 @@
 #include "MemorySearch.h"
 
 #include "../SideBySide.h"
+#include "TakeLess.h"
 
 #include "regather/Pipelines/Pipelines.h"
+#include "regather/Pipelines/StepOptionText.h"
 #include "regather/Timeline/WriteTimeline.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+#include <set>
 
 using namespace mlir;
 using namespace regather;
@@ -33,6 +40,10 @@ static constexpr double kHopelessPart = 1.2;
 /// How near a guess may come to a budget that is known, as part of what lies
 /// between two.
 static constexpr double kLeastPart = 0.1;
+/// How many kinds of steps that fit are tried with chains in blocks, how often
+/// each, and how much of the limit they are to take.
+static constexpr unsigned kNumChunked = 3, kNumChunkTries = 3;
+static constexpr double kWantedPart = 0.99;
 /// Tensors that an error names.
 static constexpr size_t kNumNamed = 3;
 
@@ -380,6 +391,67 @@ bool MemorySearch::tryWithStates(MeasuredStep &first) {
   return true;
 }
 
+/// The step as `decided`, which fits, with its largest chain in blocks: what
+/// that frees is room for what is computed again or lies on the host.
+void MemorySearch::tryChunksOf(const StepOptions &decided,
+                               const MeasuredStep &measured, Tries &tries) {
+  StepOptions chunked = decided;
+  chunked.chunk.decision = PassDecision::Yes;
+  auto limit = static_cast<double>(plan.limit);
+  for (unsigned i = 0; i != kNumChunkTries; ++i) {
+    FailureOr<MeasuredStep> tried = tryDecisions(chunked, tries);
+    if (failed(tried) ||
+        (i == 0 && tried->choice.getBytes() >= measured.choice.getBytes()))
+      return;
+    auto bytes = static_cast<double>(tried->choice.getBytes());
+    bool isFull = fits(*tried) && bytes >= kFullPart * limit;
+    if (isFull || !takeLess(chunked, std::llround(bytes - kWantedPart * limit)))
+      return;
+  }
+}
+
+/// Decisions without their numbers of bytes.
+static std::string describeKind(const StepOptions &options) {
+  int64_t bytes = 0;
+  bool isPart = !StringRef(options.states.states).getAsInteger(10, bytes);
+  return llvm::formatv("{0} {1} {2} {3} {4}",
+                       printStepOption(options, "policy"),
+                       static_cast<int>(options.recompute.options.mode),
+                       printStepOption(options, "reshard"),
+                       static_cast<int>(options.offload.options.mode),
+                       isPart ? "part" : options.states.states);
+}
+
+/// Blocks of a chain make a step no smaller whose peak lies elsewhere. Other
+/// decisions move the peak: then they may help the best of the steps that fit.
+void MemorySearch::tryChunksOfBest() {
+  if (!mayChunk || given.chunk.isWanted())
+    return;
+  std::vector<unsigned> fitting;
+  for (auto [i, choice] : llvm::enumerate(plan.choices))
+    if (choice.getBytes() <= plan.limit)
+      fitting.push_back(i);
+  llvm::sort(fitting, [&](unsigned lhs, unsigned rhs) {
+    return std::make_pair(plan.choices[lhs].seconds, lhs) <
+           std::make_pair(plan.choices[rhs].seconds, rhs);
+  });
+  // One of each kind: others differ in numbers of bytes, which change anyway.
+  std::set<std::string> kinds;
+  llvm::erase_if(fitting, [&](unsigned number) {
+    return kinds.size() == kNumChunked ||
+           !kinds.insert(describeKind(options[number])).second;
+  });
+  std::vector<Tries> found(fitting.size());
+  std::vector<std::function<void()>> parts;
+  for (auto [number, tries] : llvm::zip_equal(fitting, found))
+    parts.push_back([this, number = number, &tries = tries] {
+      tryChunksOf(options[number], measuredSteps[number], tries);
+    });
+  runSideBySide(module.getContext(), parts);
+  for (Tries &tries : found)
+    keep(std::move(tries));
+}
+
 /// Schedules keep to little more than what the step takes in its order. Where
 /// the limit has more room, copies and gathers of the best step may start
 /// earlier.
@@ -576,7 +648,9 @@ LogicalResult MemorySearch::run(const MemorySearchNotes &notes) {
     trySumsInBlocks();
   if (tryWithStates(*first) && !findBest())
     tryLessRoom();
-  if (!fits(*first) && !takesFirst)
+  if (!fits(*first) && !takesFirst) {
+    tryChunksOfBest();
     tryMoreRoom();
+  }
   return success();
 }

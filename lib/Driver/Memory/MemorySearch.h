@@ -94,6 +94,9 @@ private:
   mlir::FailureOr<MeasuredStep> tryAllStates(Tries &tries);
   bool useStates(MeasuredStep &first);
   bool tryWithStates(MeasuredStep &first);
+  void tryChunksOf(const StepOptions &decided, const MeasuredStep &measured,
+                   Tries &tries);
+  void tryChunksOfBest();
   void tryMoreRoom();
   void tryLessRoom();
   unsigned findLeast() const;

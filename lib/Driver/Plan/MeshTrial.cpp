@@ -8,6 +8,8 @@
 
 #include "MeshTrial.h"
 
+#include "../Memory/TakeLess.h"
+
 #include "regather/Dialect/TG/Transforms/ModelAxes.h"
 #include "regather/Driver/Clusters.h"
 #include "regather/Driver/ExpertChunks.h"
@@ -222,28 +224,6 @@ void MeshTrial::decide(const PlansSoFar &soFar) {
 //===----------------------------------------------------------------------===//
 // What was estimated
 //===----------------------------------------------------------------------===//
-
-/// Lets a step take about so many bytes less, or more if that is negative.
-/// False if none of its decisions is a number of bytes.
-static bool takeLess(StepOptions &options, int64_t bytes) {
-  auto change = [](int64_t &number, int64_t by) {
-    number = std::max<int64_t>(number + by, 1);
-  };
-  if (options.recompute.options.mode == tg::PartitionMode::Budget) {
-    change(options.recompute.options.budget.bytes, -bytes);
-    return true;
-  }
-  if (options.offload.options.mode == tg::OffloadMode::Bytes) {
-    change(options.offload.options.bytes.bytes, bytes);
-    return true;
-  }
-  int64_t states = 0;
-  if (StringRef(options.states.states).getAsInteger(10, states))
-    return false;
-  change(states, bytes);
-  options.states.states = std::to_string(states);
-  return true;
-}
 
 /// The step with these decisions, or with as many bytes fewer as it takes to
 /// fit.

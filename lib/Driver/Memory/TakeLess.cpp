@@ -1,0 +1,32 @@
+//===- TakeLess.cpp - Decisions with fewer bytes --------------------------===//
+//
+// Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TakeLess.h"
+
+using namespace mlir;
+using namespace regather;
+
+bool regather::takeLess(StepOptions &options, int64_t bytes) {
+  auto change = [](int64_t &number, int64_t by) {
+    number = std::max<int64_t>(number + by, 1);
+  };
+  if (options.recompute.options.mode == tg::PartitionMode::Budget) {
+    change(options.recompute.options.budget.bytes, -bytes);
+    return true;
+  }
+  if (options.offload.options.mode == tg::OffloadMode::Bytes) {
+    change(options.offload.options.bytes.bytes, bytes);
+    return true;
+  }
+  int64_t states = 0;
+  if (StringRef(options.states.states).getAsInteger(10, states))
+    return false;
+  change(states, bytes);
+  options.states.states = std::to_string(states);
+  return true;
+}
