@@ -265,7 +265,8 @@ public:
   }
   ~KernelFolder() {
     if (!path.empty())
-      llvm::sys::fs::remove_directories(path);
+      llvm::consumeError(
+          llvm::errorCodeToError(llvm::sys::fs::remove_directories(path)));
   }
 
   KernelFolder(const KernelFolder &) = delete;

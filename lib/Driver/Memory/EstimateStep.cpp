@@ -14,8 +14,11 @@
 using namespace mlir;
 using namespace regather;
 
-/// Units that the copies keep.
+/// Units that the copies keep at least, and which part of all one has more than
+/// the other: what a packing or a schedule makes of the difference counts as
+/// many times as it is smaller than the step.
 static constexpr int64_t kFewUnits = 2, kMoreUnits = 4;
+static constexpr int64_t kDifferencePart = 16;
 /// How many times the layers of both copies the step has at least.
 static constexpr double kLeastLayers = 2;
 
@@ -31,7 +34,9 @@ std::optional<ShortSteps> ShortSteps::create(ModuleOp module) {
   auto few = tg::foldModule(module, entry, kFewUnits);
   if (!few)
     return std::nullopt;
-  auto more = tg::foldModule(module, entry, kMoreUnits);
+  auto more = tg::foldModule(
+      module, entry,
+      std::max(kMoreUnits, kFewUnits + few->numUnits / kDifferencePart));
   if (!more || more->numUnits != few->numUnits ||
       more->unitLayers != few->unitLayers)
     return std::nullopt;

@@ -47,20 +47,27 @@ static constexpr double kWantedPart = 0.99;
 /// Tensors that an error names.
 static constexpr size_t kNumNamed = 3;
 
+/// True if the caller has left a pass open.
+template <typename PassT>
+static bool mayDecide(const StepOptions &given, bool isOpen,
+                      const PassT &pass) {
+  return isOpen && !given.asCaptured && pass.decision == PassDecision::Open;
+}
+
 MemorySearch::MemorySearch(ModuleOp module, const StepOptions &given,
                            bool isOpen, const CostModel &model,
                            const ShortSteps *shortSteps)
-    : module(module), given(given), model(model), measurer(module, model) {
+    : module(module), given(given), isOpen(isOpen), model(model),
+      measurer(module, model) {
   if (shortSteps)
     estimator.emplace(*shortSteps, model);
-  bool isFree = isOpen && !given.asCaptured;
-  mayRecompute = isFree && given.recompute.decision == PassDecision::Open;
+  mayRecompute = mayDecide(given, isOpen, given.recompute);
   mayApplyPolicy = mayRecompute && !given.policy;
-  mayChunk = isFree && given.chunk.decision == PassDecision::Open;
-  mayReshard = isFree && given.reshard.decision == PassDecision::Open;
-  mayOrder = isFree && given.schedule.decision == PassDecision::Open &&
+  mayChunk = mayDecide(given, isOpen, given.chunk);
+  mayReshard = mayDecide(given, isOpen, given.reshard);
+  mayOrder = mayDecide(given, isOpen, given.schedule) &&
              given.ranks.value_or(countRanks(given.shard.mesh)) > 1;
-  mayOffload = isFree && given.offload.decision == PassDecision::Open &&
+  mayOffload = mayDecide(given, isOpen, given.offload) &&
                model.getCluster().device.hostBandwidth > 0;
   plan.limit = *given.memory;
   plan.cluster = model.getCluster().name;
@@ -98,16 +105,19 @@ static void append(Tries &tries, Tries others) {
   llvm::move(others, std::back_inserter(tries));
 }
 
+StepOptions regather::doNothingTwice(StepOptions given, bool isOpen) {
+  if (mayDecide(given, isOpen, given.recompute))
+    given.recompute.decision = PassDecision::No;
+  if (mayDecide(given, isOpen, given.reshard)) {
+    given.reshard.decision = PassDecision::Yes;
+    given.reshard.options.mode = ReshardMode::Never;
+  }
+  return given;
+}
+
 /// Measures the step that computes and gathers nothing twice.
 LogicalResult MemorySearch::tryNothingTwice(Tries &tries) {
-  StepOptions least = given;
-  if (mayRecompute)
-    least.recompute.decision = PassDecision::No;
-  if (mayReshard) {
-    least.reshard.decision = PassDecision::Yes;
-    least.reshard.options.mode = ReshardMode::Never;
-  }
-  return measure(least, tries);
+  return measure(doNothingTwice(given, isOpen), tries);
 }
 
 /// How much has to lie on the host for the step to fit, as `decided` otherwise:

@@ -24,6 +24,9 @@ struct Try {
 /// Those of one part of the search, in their order.
 using Tries = std::vector<Try>;
 
+/// Lets a step compute and gather nothing twice, unless that is decided.
+StepOptions doNothingTwice(StepOptions given, bool isOpen);
+
 /// Tries decisions about memory, with the batch cut as it is given.
 class MemorySearch {
 public:
@@ -104,6 +107,7 @@ private:
   mlir::ModuleOp module;
   /// Without the limit, which the tries must not look for again.
   StepOptions given;
+  bool isOpen;
   const CostModel &model;
   StepMeasurer measurer;
   std::optional<StepEstimator> estimator;

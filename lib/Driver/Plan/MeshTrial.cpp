@@ -73,7 +73,62 @@ bool MeshTrial::setMesh(const FoundPlacements &placements, StepOptions &options,
   return true;
 }
 
+/// How many times the time of the same step that computes and gathers nothing
+/// twice a step takes at most: backward computes twice what forward does, which
+/// becomes four parts of three, and gathers and scatters each parameter once,
+/// which becomes three parts of two.
+static constexpr double kMostForTwice = 1.5;
+/// What part of the time it has to take to be tried against an estimate of its
+/// bytes.
+static constexpr double kWorthTwice = 0.99;
+
+/// Measures the step as it is, and, if that may be quick enough for a plan, as
+/// it computes and gathers nothing twice: that counts where memory has room for
+/// it and it is quicker.
+LogicalResult MeshTrial::measure(PlacedStep &step,
+                                 const PlansSoFar &soFar) const {
+  std::optional<StepEstimator> estimator;
+  std::optional<StepMeasurer> measurer;
+  if (isEstimate)
+    estimator.emplace(*input->shortSteps, input->model);
+  else
+    measurer.emplace(input->module, input->model);
+  auto measureWith = [&](const StepOptions &options) {
+    return estimator ? estimator->measure(options) : measurer->measure(options);
+  };
+  FailureOr<MeasuredStep> asItIs = measureWith(step.options);
+  if (failed(asItIs))
+    return failure();
+  step.measured = *asItIs;
+  step.plan.hasOwnBatches = asItIs->hasOwnBatches;
+  step.plan.rows =
+      static_cast<double>(std::max<int64_t>(input->totals.rows, 1)) *
+      (asItIs->hasOwnBatches ? static_cast<double>(mesh.getBatches()) : 1);
+  StepOptions once = doNothingTwice(step.options, input->isOpen);
+  bool isDecided = once.recompute.decision == step.options.recompute.decision &&
+                   once.reshard.decision == step.options.reshard.decision;
+  if (isDecided || !fits(*asItIs) ||
+      step.getSecondsPerRow() >= kMostForTwice * soFar.last)
+    return success();
+  FailureOr<MeasuredStep> nothingTwice = measureWith(once);
+  if (failed(nothingTwice) ||
+      nothingTwice->choice.seconds >= asItIs->choice.seconds)
+    return success();
+  if (!fits(*nothingTwice)) {
+    step.mayDoNothingTwice =
+        isEstimate &&
+        nothingTwice->choice.seconds < kWorthTwice * asItIs->choice.seconds;
+    return success();
+  }
+  step.measured = *nothingTwice;
+  if (isEstimate)
+    step.guesses = std::make_shared<Tries>(
+        Tries{{step.options, *asItIs}, {std::move(once), *nothingTwice}});
+  return success();
+}
+
 FailureOr<PlacedStep> MeshTrial::measure(const FoundPlacements &placements,
+                                         const PlansSoFar &soFar,
                                          std::string &reason) const {
   PlacedStep step = {
       input->request.step, {}, {}, placements.keptBytes, nullptr};
@@ -83,20 +138,12 @@ FailureOr<PlacedStep> MeshTrial::measure(const FoundPlacements &placements,
   ModuleOp module = isEstimate ? input->shortSteps->getMore() : input->module;
   if (failed(decideExpertChunks(module, step.options)))
     return failure();
-  FailureOr<MeasuredStep> measured =
-      isEstimate ? StepEstimator(*input->shortSteps, input->model)
-                       .measure(step.options)
-                 : measureStep(module, step.options, input->model);
-  if (failed(measured))
+  if (failed(measure(step, soFar)))
     return failure();
   if (step.options.dispatch.isWanted()) {
     made.expertCapacity = printStepOption(step.options, "expert-capacity");
     made.expertChunks = printStepOption(step.options, "expert-chunks");
   }
-  step.measured = std::move(*measured);
-  made.hasOwnBatches = step.measured.hasOwnBatches;
-  made.rows = static_cast<double>(std::max<int64_t>(input->totals.rows, 1)) *
-              (made.hasOwnBatches ? static_cast<double>(mesh.getBatches()) : 1);
   return step;
 }
 
@@ -212,7 +259,7 @@ void MeshTrial::decide(const PlansSoFar &soFar) {
   std::string reason = problem;
   for (const FoundPlacements &placements : *smaller) {
     std::string unheard;
-    if (FailureOr<PlacedStep> step = measure(placements, unheard);
+    if (FailureOr<PlacedStep> step = measure(placements, soFar, unheard);
         succeeded(step))
       steps.push_back(std::move(*step));
   }
@@ -289,6 +336,18 @@ void MeshTrial::carryOut(PlacedStep step) {
   if (best && succeeded(first) && fits(*first) &&
       first->choice.seconds <= best->measured.choice.seconds)
     best.reset();
+  if (step.mayDoNothingTwice) {
+    StepOptions once = doNothingTwice(step.options, input->isOpen);
+    FailureOr<MeasuredStep> measured =
+        measureStep(input->module, once, input->model);
+    double seconds = best ? best->measured.choice.seconds
+                     : succeeded(first)
+                         ? first->choice.seconds
+                         : std::numeric_limits<double>::infinity();
+    if (succeeded(measured) && fits(*measured) &&
+        measured->choice.seconds < seconds)
+      best = Try{std::move(once), std::move(*measured)};
+  }
   if (best) {
     step.options = std::move(best->options);
     step.measured = std::move(best->measured);

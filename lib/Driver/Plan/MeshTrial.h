@@ -33,6 +33,8 @@ private:
 /// What all meshes of a search have in common. All outlives the trials.
 struct PlanInput {
   mlir::ModuleOp module;
+  /// Nobody has decided about the step before.
+  bool isOpen;
   const PlanRequest &request;
   const CostModel &model;
   const StepTotals &totals;
@@ -60,6 +62,9 @@ struct PlacedStep {
   double keptBytes = 0;
   /// What was estimated for it, if anything was decided about its memory.
   std::shared_ptr<const Tries> guesses;
+  /// By an estimate it is quicker if it does nothing twice, but too large.
+  /// Bytes are estimated less well than time where memory has room.
+  bool mayDoNothingTwice = false;
 
   double getSecondsPerRow() const {
     return measured.choice.seconds / plan.rows;
@@ -86,6 +91,7 @@ public:
   /// Fails, with an error if it is not one of the options that it sets, if the
   /// step cannot lie so.
   mlir::FailureOr<PlacedStep> measure(const FoundPlacements &placements,
+                                      const PlansSoFar &soFar,
                                       std::string &problem) const;
   /// Of all, the quickest. One that fits as it is needs no decisions.
   void setSteps(std::vector<PlacedStep> steps);
@@ -116,6 +122,7 @@ private:
   bool fits(const MeasuredStep &measured) const {
     return input->limit <= 0 || measured.choice.getBytes() <= input->limit;
   }
+  mlir::LogicalResult measure(PlacedStep &step, const PlansSoFar &soFar) const;
   void setPlan(PlacedStep step);
   std::optional<Try> carryOut(Try guess) const;
   bool setMesh(const FoundPlacements &placements, StepOptions &options,

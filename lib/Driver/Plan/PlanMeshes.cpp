@@ -132,6 +132,7 @@ private:
   int64_t numDone = 0, numToDo = 0;
   MeshSearch search;
   StepTotals totals;
+  bool isOpen = false;
   std::optional<ShortSteps> shortSteps;
   std::optional<PlanInput> input, wholeInput;
   /// Those that do not fit as they are.
@@ -168,6 +169,9 @@ LogicalResult Search::readTotals() {
   const StepSignature &signature = prepared->step.signature;
   bool hasParameters = false;
   func::FuncOp entry = prepared->step.entry;
+  isOpen =
+      !prepared->step.backward &&
+      isOpenStep(module, module.lookupSymbol<func::FuncOp>(entry.getSymName()));
   llvm::SmallDenseSet<Value> experts;
   for (Operation &op : entry.getBody().front())
     if (BlockArgument argument = tg::findExperts(&op)) {
@@ -269,13 +273,14 @@ std::string Search::hearProblem(const MeshTrial &trial) {
   }
   FirstError error(module.getContext());
   std::string problem;
-  (void)trial.measure(*placements, problem);
+  (void)trial.measure(*placements, PlansSoFar(), problem);
   return problem.empty() ? error.text : problem;
 }
 
 /// Each mesh with each of its placements.
 void Search::measureAll(MutableArrayRef<MeshTrial> trials) {
   const std::vector<FoundPlacements> none(1);
+  PlansSoFar soFar = getPlansSoFar();
   std::vector<std::vector<std::optional<PlacedStep>>> measured(trials.size());
   std::vector<std::function<void()>> parts;
   for (auto [trial, steps] : llvm::zip_equal(trials, measured)) {
@@ -285,11 +290,11 @@ void Search::measureAll(MutableArrayRef<MeshTrial> trials) {
     search.numMeasured += !choices.empty();
     steps.resize(choices.size());
     for (auto [placements, place] : llvm::zip_equal(choices, steps))
-      parts.push_back([this, &trial = trial, &placements = placements,
+      parts.push_back([this, &soFar, &trial = trial, &placements = placements,
                        &place = place,
                        isLast = &placements == &choices.back()] {
         std::string unheard;
-        FailureOr<PlacedStep> step = trial.measure(placements, unheard);
+        FailureOr<PlacedStep> step = trial.measure(placements, soFar, unheard);
         if (succeeded(step))
           place = std::move(*step);
         if (isLast)
@@ -481,8 +486,13 @@ void Search::explain() {
       all.push_back(pattern + "=[tp] shard " + std::to_string(dim));
     for (const std::string &placement : all) {
       MeshPlan changed = best;
-      // Decisions about memory fit the placements for which they were made.
+      // Decisions about memory fit the placements for which they were made, but
+      // for what does nothing twice.
       changed.choice = MemoryChoice();
+      if (best.choice.recompute == "none" && best.choice.reshard == "never") {
+        changed.choice.recompute = best.choice.recompute;
+        changed.choice.reshard = best.choice.reshard;
+      }
       llvm::erase_if(changed.shard, [&](const std::string &text) {
         return getPlaced(text) == pattern;
       });
@@ -642,11 +652,11 @@ FailureOr<MeshSearch> Search::run() {
     search.numMeshes += count;
   progress.begin("planning");
   shortSteps = ShortSteps::create(module);
-  input.emplace(PlanInput{module, request, model, totals, search.limit,
+  input.emplace(PlanInput{module, isOpen, request, model, totals, search.limit,
                           shortSteps ? &*shortSteps : nullptr,
                           shortSteps && isEstimateWorthIt(meshes)});
-  wholeInput.emplace(
-      PlanInput{module, request, model, totals, search.limit, nullptr, false});
+  wholeInput.emplace(PlanInput{module, isOpen, request, model, totals,
+                               search.limit, nullptr, false});
   tryAllMeshes(meshes);
   carryOutEstimated();
   progress.end();
