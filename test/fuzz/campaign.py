@@ -89,6 +89,10 @@ def run_campaign(campaign: Campaign, output: Path | None,
     tally, begin = Tally(campaign.first), time.monotonic()
     for case in run_cases(campaign):
         tally.add(case)
+        # A campaign that is stopped leaves their numbers at least.
+        if case["kind"] and output:
+            print(f"case {case['case']}: {case['kind']}", file=sys.stderr,
+                  flush=True)
         show_progress(tally, campaign.count, begin)
     tally.seconds = time.monotonic() - begin
     tally.finish()
