@@ -67,6 +67,22 @@ TEST_F(KernelCompilerTest, DefinesOnlyTheFunctionThatIsAskedFor) {
             std::vector<std::string>{"chosen"});
 }
 
+// A cache that both share must not give one for the other.
+TEST_F(KernelCompilerTest, NamesCodeThatIsNotOptimisedOtherwise) {
+  KernelTarget quick = llvm::cantFail(
+      KernelTarget::detectHost(/*blockBytes=*/4096, /*optimizes=*/false));
+  std::string text = makeKernel(1);
+  EXPECT_NE(quick.getKey(text), target.getKey(text));
+  KernelCompiler compiler(dialects, target), quickCompiler(dialects, quick);
+  KernelShape quickShape;
+  auto object = compiler.compile(text, "chosen", shape);
+  auto other = quickCompiler.compile(text, "chosen", quickShape);
+  ASSERT_TRUE(bool(object)) << llvm::toString(object.takeError());
+  ASSERT_TRUE(bool(other)) << llvm::toString(other.takeError());
+  EXPECT_NE((*object)->getBuffer(), (*other)->getBuffer());
+  EXPECT_EQ(shape.numBlocks, quickShape.numBlocks);
+}
+
 #if defined(__x86_64__)
 // Not every CPU converts to bf16 with an instruction, and where none does, LLVM
 // calls a helper that libgcc 12 lacks.
