@@ -415,7 +415,8 @@ void MemorySearch::tryChunksOf(const StepOptions &decided,
       return;
     auto bytes = static_cast<double>(tried->choice.getBytes());
     bool isFull = fits(*tried) && bytes >= kFullPart * limit;
-    if (isFull || !takeLess(chunked, std::llround(bytes - kWantedPart * limit)))
+    if (isFull ||
+        !takeLess(chunked, given, std::llround(bytes - kWantedPart * limit)))
       return;
   }
 }

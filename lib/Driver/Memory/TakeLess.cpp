@@ -11,20 +11,24 @@
 using namespace mlir;
 using namespace regather;
 
-bool regather::takeLess(StepOptions &options, int64_t bytes) {
+bool regather::takeLess(StepOptions &options, const StepOptions &given,
+                        int64_t bytes) {
   auto change = [](int64_t &number, int64_t by) {
     number = std::max<int64_t>(number + by, 1);
   };
-  if (options.recompute.options.mode == tg::PartitionMode::Budget) {
+  if (given.recompute.decision == PassDecision::Open &&
+      options.recompute.options.mode == tg::PartitionMode::Budget) {
     change(options.recompute.options.budget.bytes, -bytes);
     return true;
   }
-  if (options.offload.options.mode == tg::OffloadMode::Bytes) {
+  if (given.offload.decision == PassDecision::Open &&
+      options.offload.options.mode == tg::OffloadMode::Bytes) {
     change(options.offload.options.bytes.bytes, bytes);
     return true;
   }
   int64_t states = 0;
-  if (StringRef(options.states.states).getAsInteger(10, states))
+  if (options.states.states == given.states.states ||
+      StringRef(options.states.states).getAsInteger(10, states))
     return false;
   change(states, bytes);
   options.states.states = std::to_string(states);

@@ -15,8 +15,8 @@ namespace regather {
 
 /// Lets a step take about so many bytes less, or more if that is negative, by a
 /// smaller budget or by more on the host. False if none of its decisions is a
-/// number of bytes.
-bool takeLess(StepOptions &options, int64_t bytes);
+/// number of bytes, but for those that are `given`.
+bool takeLess(StepOptions &options, const StepOptions &given, int64_t bytes);
 
 } // namespace regather
 

@@ -285,7 +285,8 @@ std::optional<Try> MeshTrial::carryOut(Try guess) const {
     auto excess =
         static_cast<double>(measured->choice.getBytes() - input->limit);
     if (correction == kMostCorrections ||
-        !takeLess(guess.options, std::llround(kSlack * excess)))
+        !takeLess(guess.options, input->request.step,
+                  std::llround(kSlack * excess)))
       return std::nullopt;
   }
 }
