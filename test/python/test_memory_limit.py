@@ -283,7 +283,7 @@ def test_blocks_beside_other_decisions(tmp_path: Path) -> None:
     numbers = tmp_path / "plan.json"
     result = run_tool("regather", "simulate", example, "--ranks=4",
                       "--optimizer=adamw", "--memory=40MB", "--quiet",
-                      f"--json={numbers}")
+                      f"--json={numbers}", timeout=300)
     assert result.code == 0, result.stderr
     choices = json.loads(numbers.read_text())["memory_plan"]["choices"]
     alone, *beside = [choice for choice in choices if choice["chunk"] == "auto"]
@@ -294,7 +294,7 @@ def test_blocks_beside_other_decisions(tmp_path: Path) -> None:
     fixed = "budget budget=18MB"
     result = run_tool("regather", "simulate", example, "--ranks=4",
                       "--optimizer=adamw", "--memory=40MB", "--quiet",
-                      f"--recompute={fixed}", f"--json={numbers}")
+                      f"--recompute={fixed}", f"--json={numbers}", timeout=300)
     assert result.code == 0, result.stderr
     choices = json.loads(numbers.read_text())["memory_plan"]["choices"]
     assert sum(choice["chunk"] == "auto" for choice in choices) > 1
