@@ -39,7 +39,7 @@ struct CheckPlan {
   bool bundles = false;
   /// It is compiled twice with a cache of kernels, too.
   bool caches = false;
-  /// Kernels are optimised; those that are not are ready in a quarter of the
+  /// Kernels are optimised; those that are not are ready in less than half the
   /// time.
   bool optimizes = true;
 

@@ -37,6 +37,12 @@ class Campaign:
     # Seconds that one case may take.
     seconds: int = 60
     captures: Path = field(default=CAPTURES)
+    # Three of ten cases, and few with optimised kernels, otherwise.
+    compiles_all: bool = False
+
+    @property
+    def flags(self) -> list[str]:
+        return ["--compile-all"] if self.compiles_all else []
 
 
 class WorkerError(Exception):
@@ -48,7 +54,8 @@ def read_worker(campaign: Campaign, worker: int, lines: Queue) -> None:
     process = subprocess.Popen(
         [campaign.tool, "run", f"--first={campaign.first + worker}",
          f"--count={count}", f"--stride={campaign.jobs}",
-         f"--captures={campaign.captures}", f"--seconds={campaign.seconds}"],
+         f"--captures={campaign.captures}", f"--seconds={campaign.seconds}",
+         *campaign.flags],
         stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
     assert process.stdout is not None
     for line in process.stdout:
@@ -100,7 +107,8 @@ def run_campaign(campaign: Campaign, output: Path | None,
         return tally
     output.mkdir(parents=True, exist_ok=True)
     for find in tally.finds:
-        save_find(campaign.tool, reducer, campaign.captures, find, output)
+        save_find(campaign.tool, reducer, campaign.captures, find, output,
+                  campaign.flags)
     (output / "summary.json").write_text(
         json.dumps(tally.summary(), indent=1) + "\n")
     write_page(tally.summary(), output / "index.html")
@@ -121,13 +129,16 @@ def main() -> int:
                         metavar="FOLDER", help="default: fuzz-results")
     parser.add_argument("--no-shrink", action="store_true",
                         help="leave finds as large as they are")
+    parser.add_argument("--compile-all", action="store_true",
+                        help="run every case compiled, with optimised kernels")
     parser.add_argument("--build-dir", type=Path, default=Path("build"))
     options = parser.parse_args()
     if options.count < 1 or options.jobs < 1:
         parser.error("N and --jobs are positive")
     tools = options.build_dir.resolve() / "bin"
     campaign = Campaign(tools / "regather-fuzz", options.seed, options.count,
-                        min(options.jobs, options.count), options.seconds)
+                        min(options.jobs, options.count), options.seconds,
+                        compiles_all=options.compile_all)
     reducer = None if options.no_shrink else tools / "regather-reduce"
     try:
         tally = run_campaign(campaign, options.output, reducer)

@@ -36,6 +36,10 @@ static cl::opt<uint64_t> caseStride("stride", cl::desc("From case to case"),
 static cl::opt<std::string> captures("captures",
                                      cl::desc("Folder of captured steps"),
                                      cl::sub(runCommand), cl::sub(showCommand));
+static cl::opt<bool>
+    compilesAll("compile-all",
+                cl::desc("Run every case compiled, with optimised kernels"),
+                cl::sub(runCommand), cl::sub(showCommand));
 static cl::opt<unsigned> caseSeconds("seconds", cl::desc("Limit of one case"),
                                      cl::init(60), cl::sub(runCommand),
                                      cl::sub(checkCommand));
@@ -49,13 +53,21 @@ static cl::opt<std::string>
     kind("kind", cl::desc("The fault that is looked for; any if empty"),
          cl::sub(checkCommand));
 
+static RandomCase drawCase(uint64_t number, ArrayRef<Capture> known,
+                           MLIRContext &context) {
+  RandomCase drawn = makeRandomCase(number, known, context);
+  if (compilesAll)
+    drawn.plan.compiles = drawn.plan.optimizes = true;
+  return drawn;
+}
+
 static int runCases(MLIRContext &context) {
   std::vector<Capture> known = readCaptures(captures);
   for (uint64_t i = 0; i != caseCount; ++i) {
     uint64_t number = firstCase + i * caseStride;
     std::string origin = "generated";
     CheckOutcome outcome = runIsolated(caseSeconds, [&] {
-      RandomCase drawn = makeRandomCase(number, known, context);
+      RandomCase drawn = drawCase(number, known, context);
       return checkStep(drawn.text, drawn.plan, context);
     });
     llvm::outs() << printOutcome(outcome, number, origin) << '\n';
@@ -65,7 +77,7 @@ static int runCases(MLIRContext &context) {
 }
 
 static int showCase(MLIRContext &context) {
-  RandomCase drawn = makeRandomCase(firstCase, readCaptures(captures), context);
+  RandomCase drawn = drawCase(firstCase, readCaptures(captures), context);
   if (!showsPlan)
     llvm::outs() << drawn.text;
   else

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +35,14 @@ def count_operations(text: str) -> int:
 
 
 def save_find(tool: Path, reducer: Path | None, captures: Path,
-              find: dict[str, Any], output: Path) -> None:
+              find: dict[str, Any], output: Path,
+              flags: Sequence[str] = ()) -> None:
     folder = (output / f"case-{find['case']}").resolve()
     folder.mkdir(exist_ok=True)
     step = show(tool, captures, find["case"])
     (folder / "step.mlir").write_text(step)
     (folder / "plan.txt").write_text(
-        show(tool, captures, find["case"], "--plan-only"))
+        show(tool, captures, find["case"], "--plan-only", *flags))
     (folder / "message.txt").write_text(f"{find['kind']}\n{find['message']}\n")
     command = check_command(tool, folder, '"$1"', find["kind"])
     # regather-reduce keeps what gives status 1.

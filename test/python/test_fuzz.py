@@ -19,13 +19,18 @@ from campaign import Campaign, run_campaign  # noqa: E402
 from tally import Tally, option_names, without_names  # noqa: E402
 
 TOOL = BUILD / "bin" / "regather-fuzz"
-CASES = 250
+# Those that are compiled, with optimised kernels, and further ones as they are
+# drawn, most of them on the interpreter alone.
+COMPILED, CASES = 100, 150
 
 
-def test_random_steps() -> None:
-    tally = run_campaign(Campaign(TOOL, first=0, count=CASES, jobs=2),
+@pytest.mark.parametrize(("first", "count", "compiles_all"), [
+    (0, COMPILED, True), (COMPILED, CASES, False)])
+def test_random_steps(first: int, count: int, compiles_all: bool) -> None:
+    tally = run_campaign(Campaign(TOOL, first=first, count=count, jobs=2,
+                                  compiles_all=compiles_all),
                          output=None, reducer=None)
-    assert tally.cases == CASES
+    assert tally.cases == count
     assert not tally.finds
     assert tally.invalid == 0
     # What is random is not in vain: most passes did something.
@@ -37,6 +42,15 @@ def test_random_steps() -> None:
 def call(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([TOOL, *arguments], capture_output=True, text=True,
                           check=False, timeout=300)
+
+
+def test_all_can_be_compiled() -> None:
+    drawn, compiled = (
+        [call("show", f"--first={number}", "--plan-only", *flags).stdout
+         for number in range(10)] for flags in ((), ("--compile-all",)))
+    assert any("compiles: false" in plan for plan in drawn)
+    for plan in compiled:
+        assert "compiles: true" in plan and "optimizes: true" in plan
 
 
 def test_a_number_replays_its_case() -> None:

@@ -73,10 +73,10 @@ bool MeshTrial::setMesh(const FoundPlacements &placements, StepOptions &options,
   return true;
 }
 
-/// How many times the time of the same step that computes and gathers nothing
-/// twice a step takes at most: backward computes twice what forward does, which
-/// becomes four parts of three, and gathers and scatters each parameter once,
-/// which becomes three parts of two.
+/// About how many times the time of the same step that computes and gathers
+/// nothing twice a step takes at most: backward computes twice what forward
+/// does, which becomes four parts of three, and gathers and scatters each
+/// parameter once, which becomes three parts of two.
 static constexpr double kMostForTwice = 1.5;
 /// What part of the time it has to take to be tried against an estimate of its
 /// bytes.

@@ -55,7 +55,7 @@ struct KernelCode {
 struct KernelCompileOptions : kernel::CompileOptions {
   /// About how many bytes a block touches. Has no effect on results.
   int64_t blockBytes = 64 * 1024;
-  /// Without it, kernels are ready in a quarter of the time, and slow. Has no
+  /// Without it, kernels are ready in less than half the time, and slow. Has no
   /// effect on results.
   bool optimizes = true;
 };
