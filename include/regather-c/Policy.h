@@ -33,7 +33,7 @@ typedef struct RegatherTexts {
 } RegatherTexts;
 
 typedef struct RegatherPolicy {
-  /** RegatherPolicyPlan of all units. */
+  /** RegatherPolicyPlan of all units that no pattern names. */
   uint32_t plan;
   /** Not 0: selective plans compute every second library call again. */
   uint32_t everySecondProduct;
@@ -43,19 +43,24 @@ typedef struct RegatherPolicy {
   /** Patterns of targets that selective plans save instead of what is slow or
       small. */
   RegatherTexts saved;
-  /** The modules of the graph; by node, the number of its module or
-      REGATHER_C_NONE; by target, its name. */
+  /** The modules of the graph, in the order of their nodes; by node, the number
+     of its module or REGATHER_C_NONE; by target, its name. */
   RegatherTexts modules;
   const uint32_t *moduleOfNode;
   const char *const *targetNames;
   /** By node: not 0 for arguments that are parameters. What is made of one
      alone gets no mark. */
   const uint8_t *isParameter;
+  /** Not 0: so many units have `plan`, from the first one of forward on, and
+     those behind them RegatherPolicyPlan `others`. */
+  uint32_t units;
+  uint32_t others;
 } RegatherPolicy;
 
 /** Marks nodes of forward that have no mark yet. What does not come out the
    same again, such as random numbers, is saved. Fails for patterns that match
-    nothing, and for modules that two of them match. Linear. */
+    nothing, for modules that two of them match, and for fewer units than
+   `units`. Linear. */
 REGATHER_C_EXPORT RegatherStatus *
 regatherGraphApplyPolicy(RegatherGraph *graph, const RegatherPolicy *policy);
 

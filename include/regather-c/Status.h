@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 /** Version of this interface: a program built for another one cannot use it. */
-#define REGATHER_C_VERSION 4
+#define REGATHER_C_VERSION 5
 
 /** REGATHER_C_VERSION of the library. */
 REGATHER_C_EXPORT uint32_t regatherGetVersion(void);

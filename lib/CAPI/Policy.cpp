@@ -12,12 +12,10 @@
 #include "ModulePaths.h"
 #include "Status.h"
 
-#include "regather/Analysis/Modules/ModuleUnits.h"
-#include "regather/Analysis/Recomputation/CheckpointMarks.h"
+#include "regather/Analysis/Recomputation/UnitPlans.h"
 #include "regather/Support/LLVM/MakeFailure.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/GlobPattern.h"
 
 using namespace regather;
@@ -76,7 +74,7 @@ Failure PolicyMarker::check() const {
       (!nodes.empty() && (!policy.moduleOfNode || !policy.isParameter)) ||
       !capi::areTexts(numTargets, policy.targetNames))
     return makeFailure("an array of the policy is missing");
-  if (!arePlans(policy.plan) ||
+  if (!arePlans({policy.plan, policy.others}) ||
       !arePlans({policy.patternPlans, policy.patterns.count}))
     return makeFailure("there is no such plan");
   for (uint32_t node = 0; node != nodes.size(); ++node)
@@ -153,19 +151,20 @@ Failure PolicyMarker::findUnits() {
                           paths, "module of forward");
   if (found.failure)
     return capi::getFailure(found);
-  std::vector<StringRef> units = findUnitsOfPaths(paths, found.matches);
-  llvm::StringMap<uint32_t> numbers;
-  std::vector<CheckpointNode> ofModules(paths.size());
-  for (auto [node, match, unit] :
-       llvm::zip_equal(ofModules, found.matches, units)) {
-    node.unit = numbers.try_emplace(unit, numbers.size()).first->second;
-    if (!unit.empty())
-      node.plan = static_cast<CheckpointPlan>(
-          match.pattern ? policy.patternPlans[*match.pattern] : policy.plan);
-  }
+  UnitPlans plans;
+  plans.plan = static_cast<CheckpointPlan>(policy.plan);
+  plans.others = static_cast<CheckpointPlan>(policy.others);
+  if (policy.units != 0)
+    plans.numFirst = policy.units;
+  for (uint32_t i = 0; i != policy.patterns.count; ++i)
+    plans.ofPatterns.push_back(
+        static_cast<CheckpointPlan>(policy.patternPlans[i]));
+  PlannedModules planned = planUnits(paths, found.matches, plans);
+  if (planned.failure)
+    return std::move(planned.failure);
   for (uint32_t node = 0; node != nodes.size(); ++node)
     if (isForward[node] && policy.moduleOfNode[node] != REGATHER_C_NONE)
-      nodes[node] = ofModules[policy.moduleOfNode[node]];
+      nodes[node] = planned.nodes[policy.moduleOfNode[node]];
   return Failure();
 }
 

@@ -40,7 +40,7 @@
 // NAME:     regather: error: --schedule has no option "memorylimit"; there are cluster, effort, in-flight, memory-limit, mode, overlap-groups, prefetch
 // NAME2:    regather: error: --bucket has no option "maxbytes"; there are cluster, max-bytes, max-compute, mode, plan, saturation
 // NAME3:    regather: error: --reshard has no option "grop"; there are group, mode, modules
-// NAME4:    regather: error: --policy has no option "savee"; there are budget, cluster, every-second-product, modules, policy, save
+// NAME4:    regather: error: --policy has no option "savee"; there are budget, cluster, every-second-product, modules, others, policy, save, units
 // NAME5:    regather: error: --pass-option: pass "tg-schedule" has no option "efort"; there are cluster, effort,
 // PASS:     regather: error: --pass-option names pass "tg-shedule", which no step goes through; steps go through tg-fuse-attention, tg-verify-step, expand-tg-complex-nodes, tg-cut-batch, tg-shard-step, tg-shard-parameters, {{.*}}tg-schedule
 // PASS-NOT: inline

@@ -177,6 +177,8 @@ def test_small_budget_is_an_error() -> None:
     ({"policy": "full modules=head"}, "expects PATTERN:none, PATTERN:full or "),
     ({"policy": "none budget=5"}, "budget=5 of tg-apply-policy is not for "),
     ({"policy": "full every-second-product=true"}, "has no effect without"),
+    ({"policy": "full others=selective"}, "has no effect without 'units'"),
+    ({"policy": "none units=1"}, "'units' has no effect without 'policy'"),
     ({"policy": "full", "mode": "match-pytorch"}, "which knows no policy"),
     ({"plan": "/no/plan.json"}, "cannot read plan '/no/plan.json'"),
     ({"plan": {"tg-form-kernels": {"max-ops": 2}, "tg-verify-step": {},
@@ -443,6 +445,8 @@ def blocks() -> Model:
     ("none", 4, 2), ("full", 0, 0), ("selective", 4, 0),
     # Of products that backward reads; the third one of a block is not.
     ("selective every-second-product=true", 2, 0),
+    ("full units=1", 2, 1), ("full units=1 others=selective", 2, 0),
+    ("full units=0 others=selective", 4, 0),
     ("selective save=aten.gelu.*", 0, 2),
     ("none modules=layers.1:full", 2, 1),
     ("full modules=/layers\\.(0)/:selective", 2, 0)])

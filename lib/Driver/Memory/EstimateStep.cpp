@@ -175,6 +175,8 @@ StepOptions StepEstimator::shrink(const StepOptions &options) const {
     recompute.budget = scaled(recompute.budget, saved);
   if (small.policy && small.policy->budget > 0)
     small.policy->budget = scaled(small.policy->budget, saved);
+  if (small.policy && small.policy->units > 0)
+    small.policy->units = scaled(small.policy->units, 1 / steps.getFactor());
   if (auto &offload = small.offload.options;
       offload.mode == tg::OffloadMode::Bytes)
     offload.bytes = scaled(offload.bytes, saved);

@@ -9,6 +9,7 @@
 #include "MemorySearch.h"
 
 #include "../SideBySide.h"
+#include "SomeUnits.h"
 #include "TakeLess.h"
 
 #include "regather/Pipelines/Pipelines.h"
@@ -44,6 +45,8 @@ static constexpr double kLeastPart = 0.1;
 /// each, and how much of the limit they are to take.
 static constexpr unsigned kNumChunked = 3, kNumChunkTries = 3;
 static constexpr double kWantedPart = 0.99;
+/// How many kinds of steps with a policy are tried with it for some units.
+static constexpr unsigned kNumWithSomeUnits = 2;
 /// Tensors that an error names.
 static constexpr size_t kNumNamed = 3;
 
@@ -416,14 +419,16 @@ void MemorySearch::tryChunksOf(const StepOptions &decided,
     auto bytes = static_cast<double>(tried->choice.getBytes());
     bool isFull = fits(*tried) && bytes >= kFullPart * limit;
     if (isFull ||
-        !takeLess(chunked, given, std::llround(bytes - kWantedPart * limit)))
+        !takeLess(chunked, given, std::llround(bytes - kWantedPart * limit),
+                  getUnitBytes(chunked, tried->savedBytes, countUnits(module))))
       return;
   }
 }
 
 /// Decisions without their numbers of bytes.
-static std::string describeKind(const StepOptions &options) {
+static std::string describeKind(const StepOptions &decided) {
   int64_t bytes = 0;
+  StepOptions options = forAllUnits(decided);
   bool isPart = !StringRef(options.states.states).getAsInteger(10, bytes);
   return llvm::formatv("{0} {1} {2} {3} {4}",
                        printStepOption(options, "policy"),
@@ -433,34 +438,99 @@ static std::string describeKind(const StepOptions &options) {
                        isPart ? "part" : options.states.states);
 }
 
-/// Blocks of a chain make a step no smaller whose peak lies elsewhere. Other
-/// decisions move the peak: then they may help the best of the steps that fit.
-void MemorySearch::tryChunksOfBest() {
-  if (!mayChunk || given.chunk.isWanted())
-    return;
+/// The quickest choices that fit and are wanted, one of each kind: others
+/// differ in numbers of bytes, which change anyway.
+std::vector<unsigned> MemorySearch::findBestOfKinds(
+    unsigned most,
+    llvm::function_ref<bool(const StepOptions &)> isWanted) const {
   std::vector<unsigned> fitting;
   for (auto [i, choice] : llvm::enumerate(plan.choices))
-    if (choice.getBytes() <= plan.limit)
+    if (choice.getBytes() <= plan.limit && isWanted(options[i]))
       fitting.push_back(i);
   llvm::sort(fitting, [&](unsigned lhs, unsigned rhs) {
     return std::make_pair(plan.choices[lhs].seconds, lhs) <
            std::make_pair(plan.choices[rhs].seconds, rhs);
   });
-  // One of each kind: others differ in numbers of bytes, which change anyway.
   std::set<std::string> kinds;
   llvm::erase_if(fitting, [&](unsigned number) {
-    return kinds.size() == kNumChunked ||
+    return kinds.size() == most ||
            !kinds.insert(describeKind(options[number])).second;
   });
-  std::vector<Tries> found(fitting.size());
+  return fitting;
+}
+
+/// Keeps what is tried for each of `choices`, in their order.
+void MemorySearch::sideBySide(
+    ArrayRef<unsigned> choices,
+    llvm::function_ref<void(unsigned, Tries &)> tryOne) {
+  std::vector<Tries> found(choices.size());
   std::vector<std::function<void()>> parts;
-  for (auto [number, tries] : llvm::zip_equal(fitting, found))
-    parts.push_back([this, number = number, &tries = tries] {
-      tryChunksOf(options[number], measuredSteps[number], tries);
-    });
+  for (auto [number, tries] : llvm::zip_equal(choices, found))
+    parts.push_back(
+        [&tryOne, number = number, &tries = tries] { tryOne(number, tries); });
   runSideBySide(module.getContext(), parts);
   for (Tries &tries : found)
     keep(std::move(tries));
+}
+
+/// Blocks of a chain make a step no smaller whose peak lies elsewhere. Other
+/// decisions move the peak: then they may help the best of the steps that fit.
+void MemorySearch::tryChunksOfBest() {
+  if (!mayChunk || given.chunk.isWanted())
+    return;
+  auto any = [](const StepOptions &) { return true; };
+  sideBySide(findBestOfKinds(kNumChunked, any),
+             [&](unsigned choice, Tries &tries) {
+               tryChunksOf(options[choice], measuredSteps[choice], tries);
+             });
+}
+
+/// The same decisions with a policy that computes less again, or none, of what
+/// was tried and is too large.
+std::optional<unsigned> MemorySearch::findWithoutPolicy(unsigned choice) const {
+  auto describe = [](StepOptions decided) {
+    decided.policy.reset();
+    std::string text = describeKind(decided);
+    for (StringRef name : {"recompute", "chunk", "offload", "schedule"})
+      text += "; " + printStepOption(decided, name);
+    return text;
+  };
+  std::string wanted = describe(options[choice]);
+  std::optional<unsigned> found;
+  for (auto [i, other] : llvm::enumerate(plan.choices)) {
+    if (fits(measuredSteps[i]) || describe(options[i]) != wanted)
+      continue;
+    if (!found || other.getBytes() < plan.choices[*found].getBytes())
+      found = i;
+  }
+  return found;
+}
+
+/// How few units can have the policy of a choice that fits: the fewer compute
+/// again, the quicker.
+void MemorySearch::trySomeUnits(unsigned choice, Tries &tries) {
+  std::optional<unsigned> larger = findWithoutPolicy(choice);
+  if (!larger)
+    return;
+  findEnough(0, countUnits(module), plan.choices[*larger].getBytes(),
+             plan.choices[choice].getBytes(), [&](int64_t units) {
+               return tryDecisions(
+                   withSomeUnits(options[choice], options[*larger], units),
+                   tries);
+             });
+}
+
+/// Between a policy that leaves room and one that needs too much lie those in
+/// which the last units, whose values are read first, have the latter.
+void MemorySearch::trySomeUnitsOfBest() {
+  if (!mayApplyPolicy)
+    return;
+  sideBySide(
+      findBestOfKinds(kNumWithSomeUnits,
+                      [](const StepOptions &decided) {
+                        return decided.policy && !hasSomeUnits(decided);
+                      }),
+      [&](unsigned choice, Tries &tries) { trySomeUnits(choice, tries); });
 }
 
 /// Schedules keep to little more than what the step takes in its order. Where
@@ -660,6 +730,7 @@ LogicalResult MemorySearch::run(const MemorySearchNotes &notes) {
   if (tryWithStates(*first) && !findBest())
     tryLessRoom();
   if (!fits(*first) && !takesFirst) {
+    trySomeUnitsOfBest();
     tryChunksOfBest();
     tryMoreRoom();
   }

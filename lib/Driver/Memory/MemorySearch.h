@@ -100,6 +100,14 @@ private:
   void tryChunksOf(const StepOptions &decided, const MeasuredStep &measured,
                    Tries &tries);
   void tryChunksOfBest();
+  std::vector<unsigned>
+  findBestOfKinds(unsigned most,
+                  llvm::function_ref<bool(const StepOptions &)> isWanted) const;
+  std::optional<unsigned> findWithoutPolicy(unsigned choice) const;
+  void trySomeUnits(unsigned choice, Tries &tries);
+  void trySomeUnitsOfBest();
+  void sideBySide(llvm::ArrayRef<unsigned> choices,
+                  llvm::function_ref<void(unsigned, Tries &)> tryOne);
   void tryMoreRoom();
   void tryLessRoom();
   unsigned findLeast() const;

@@ -8,11 +8,13 @@
 
 #include "TakeLess.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace regather;
 
 bool regather::takeLess(StepOptions &options, const StepOptions &given,
-                        int64_t bytes) {
+                        int64_t bytes, int64_t unitBytes) {
   auto change = [](int64_t &number, int64_t by) {
     number = std::max<int64_t>(number + by, 1);
   };
@@ -25,6 +27,15 @@ bool regather::takeLess(StepOptions &options, const StepOptions &given,
       options.offload.options.mode == tg::OffloadMode::Bytes) {
     change(options.offload.options.bytes.bytes, bytes);
     return true;
+  }
+  if (!given.policy && options.policy && options.policy->units >= 0) {
+    // Rounded up: rather too little than too much.
+    int64_t units = options.policy->units;
+    if (unitBytes > 0)
+      change(options.policy->units, bytes > 0
+                                        ? llvm::divideCeil(bytes, unitBytes)
+                                        : -(-bytes / unitBytes));
+    return options.policy->units != units;
   }
   int64_t states = 0;
   if (options.states.states == given.states.states ||

@@ -14,9 +14,11 @@
 namespace regather {
 
 /// Lets a step take about so many bytes less, or more if that is negative, by a
-/// smaller budget or by more on the host. False if none of its decisions is a
-/// number of bytes, but for those that are `given`.
-bool takeLess(StepOptions &options, const StepOptions &given, int64_t bytes);
+/// smaller budget, by more on the host or by a policy for more units, each of
+/// which takes `unitBytes` less then. False if none of its decisions is such a
+/// number, but for those that are `given`, or if it stays as it is.
+bool takeLess(StepOptions &options, const StepOptions &given, int64_t bytes,
+              int64_t unitBytes);
 
 } // namespace regather
 

@@ -8,6 +8,7 @@
 
 #include "MeshTrial.h"
 
+#include "../Memory/SomeUnits.h"
 #include "../Memory/TakeLess.h"
 
 #include "regather/Dialect/TG/Transforms/ModelAxes.h"
@@ -286,7 +287,9 @@ std::optional<Try> MeshTrial::carryOut(Try guess) const {
         static_cast<double>(measured->choice.getBytes() - input->limit);
     if (correction == kMostCorrections ||
         !takeLess(guess.options, input->request.step,
-                  std::llround(kSlack * excess)))
+                  std::llround(kSlack * excess),
+                  getUnitBytes(guess.options, measured->savedBytes,
+                               countUnits(input->module))))
       return std::nullopt;
   }
 }

@@ -25,7 +25,8 @@ class _Policy(Structure):
                 ("patterns", _Texts), ("pattern_plans", c_void_p),
                 ("saved", _Texts), ("modules", _Texts),
                 ("module_of_node", c_void_p), ("target_names", c_void_p),
-                ("is_parameter", c_void_p)]
+                ("is_parameter", c_void_p), ("units", c_uint32),
+                ("others", c_uint32)]
 
 
 _apply = Function("regatherGraphApplyPolicy", c_void_p, POINTER(_Policy))
@@ -33,13 +34,16 @@ _apply = Function("regatherGraphApplyPolicy", c_void_p, POINTER(_Policy))
 
 @dataclass(frozen=True)
 class Policy:
-    """A plan for all units, plans of module patterns, and what selective plans
-    save; see RegatherPolicy."""
+    """A plan for all units, or, if they have a number, for so many and another
+    one for those behind them, plans of module patterns, and what selective plans save; see
+    RegatherPolicy."""
 
     plan: str = "none"
     modules: list[tuple[str, str]] = field(default_factory=list)
     save: list[str] = field(default_factory=list)
     every_second_product: bool = False
+    units: int = 0
+    others: str = "none"
 
 
 def apply_policy(graph: Graph, policy: Policy, modules: list[str],
@@ -58,5 +62,6 @@ def apply_policy(graph: Graph, policy: Policy, modules: list[str],
         POLICIES.index(policy.plan), policy.every_second_product,
         keep([pattern for pattern, _ in policy.modules]), address(plans),
         keep(policy.save), keep(modules), address(module_of_node),
-        keep(target_names).elements, address(is_parameter))
+        keep(target_names).elements, address(is_parameter),
+        policy.units, POLICIES.index(policy.others))
     _apply(graph.pointer, byref(given))

@@ -25,13 +25,22 @@ def read_policy(options: dict[str, Any] | None) -> library.Policy | None:
             raise ValueError("'modules' of policy expects PATTERN:none, "
                              f"PATTERN:full or PATTERN:selective, got {item!r}")
         modules.append((pattern, plan))
-    plans = [options["policy"], *(plan for _, plan in modules)]
+    units, others = options["units"], options["others"]
+    if units < -1:
+        raise ValueError(f"'units' expects a number of units, got {units}")
+    if units >= 0 and options["policy"] == "none":
+        raise ValueError("'units' has no effect without 'policy'")
+    if units < 0 and others != "none":
+        raise ValueError("'others' has no effect without 'units'")
+    plans = [options["policy"], others, *(plan for _, plan in modules)]
     every_second = options["every-second-product"]
     if every_second and ("selective" not in plans or options["save"]):
         raise ValueError("'every-second-product' has no effect without "
                          "'policy=selective', and with 'save'")
-    return library.Policy(options["policy"], modules, options["save"],
-                          every_second)
+    # No unit at all is what the others are.
+    plan = others if units == 0 else options["policy"]
+    return library.Policy(plan, modules, options["save"], every_second,
+                          max(units, 0), others)
 
 
 def apply_policy(joint: Joint, flat: FlatJoint, policy: library.Policy) -> None:

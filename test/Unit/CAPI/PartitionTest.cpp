@@ -140,6 +140,7 @@ struct BlockPolicy {
   std::vector<uint8_t> isParameter = std::vector<uint8_t>(7);
   std::vector<uint32_t> patternPlans;
   uint32_t plan = RegatherPolicyFull;
+  uint32_t units = 0;
 
   /// What is saved under the policy, or the message.
   Result run() const {
@@ -159,6 +160,7 @@ struct BlockPolicy {
     policy.moduleOfNode = moduleOfNode.data();
     policy.targetNames = names.data();
     policy.isParameter = isParameter.data();
+    policy.units = units;
     result.message = takeMessage(regatherGraphApplyPolicy(graph, &policy));
     RegatherPartitionOptions options = {};
     options.mode = RegatherPartitionDefault;
@@ -189,6 +191,9 @@ TEST(CAPIPolicyTest, blocksAreComputedAgain) {
 }
 
 TEST(CAPIPolicyTest, malformedPoliciesAreErrors) {
+  BlockPolicy units;
+  units.units = 7;
+  EXPECT_TRUE(has(units.run().message, "option 'units' is for the first 7 of"));
   BlockPolicy plan;
   plan.plan = 9;
   EXPECT_TRUE(has(plan.run().message, "no such plan"));

@@ -30,23 +30,39 @@ static StepOptions withOffload(int64_t bytes) {
 
 TEST(TakeLessTest, SavesLessOrMovesMore) {
   StepOptions budget = withBudget(100), offload = withOffload(100);
-  EXPECT_TRUE(takeLess(budget, StepOptions(), 30));
+  EXPECT_TRUE(takeLess(budget, StepOptions(), 30, 0));
   EXPECT_EQ(budget.recompute.options.budget.bytes, 70);
-  EXPECT_TRUE(takeLess(offload, StepOptions(), 30));
+  EXPECT_TRUE(takeLess(offload, StepOptions(), 30, 0));
   EXPECT_EQ(offload.offload.options.bytes.bytes, 130);
-  EXPECT_TRUE(takeLess(offload, StepOptions(), -50));
+  EXPECT_TRUE(takeLess(offload, StepOptions(), -50, 0));
   EXPECT_EQ(offload.offload.options.bytes.bytes, 80);
 }
 
 TEST(TakeLessTest, LeavesWhatIsGiven) {
   StepOptions budget = withBudget(100), offload = withOffload(100);
-  EXPECT_FALSE(takeLess(budget, withBudget(100), 30));
+  EXPECT_FALSE(takeLess(budget, withBudget(100), 30, 0));
   EXPECT_EQ(budget.recompute.options.budget.bytes, 100);
-  EXPECT_FALSE(takeLess(offload, withOffload(100), 30));
+  EXPECT_FALSE(takeLess(offload, withOffload(100), 30, 0));
   EXPECT_EQ(offload.offload.options.bytes.bytes, 100);
   StepOptions given;
   given.states.states = "100";
   StepOptions states = given;
-  EXPECT_FALSE(takeLess(states, given, 30));
+  EXPECT_FALSE(takeLess(states, given, 30, 0));
   EXPECT_EQ(states.states.states, "100");
+}
+
+TEST(TakeLessTest, ComputesMoreUnitsAgain) {
+  StepOptions some;
+  some.policy.emplace().policy = tg::PolicyPlan::Full;
+  // All units have it already.
+  EXPECT_FALSE(takeLess(some, StepOptions(), 30, 10));
+  some.policy->units = 4;
+  EXPECT_TRUE(takeLess(some, StepOptions(), 25, 10));
+  EXPECT_EQ(some.policy->units, 7);
+  EXPECT_TRUE(takeLess(some, StepOptions(), -25, 10));
+  EXPECT_EQ(some.policy->units, 5);
+  EXPECT_FALSE(takeLess(some, StepOptions(), -5, 10));
+  EXPECT_FALSE(takeLess(some, StepOptions(), 30, 0));
+  EXPECT_FALSE(takeLess(some, some, 30, 10));
+  EXPECT_EQ(some.policy->units, 5);
 }

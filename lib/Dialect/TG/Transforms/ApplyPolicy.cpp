@@ -9,8 +9,7 @@
 #include "ParameterRegathers.h"
 #include "Partition/BudgetPlan.h"
 
-#include "regather/Analysis/Modules/ModuleUnits.h"
-#include "regather/Analysis/Recomputation/CheckpointMarks.h"
+#include "regather/Analysis/Recomputation/UnitPlans.h"
 #include "regather/Dialect/TG/Chains/ParameterChains.h"
 #include "regather/Dialect/TG/Modules/ModulePattern.h"
 #include "regather/Dialect/TG/Steps/Policies.h"
@@ -18,7 +17,6 @@
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/GlobPattern.h"
 
@@ -49,6 +47,7 @@ struct ApplyPolicy
 private:
   LogicalResult parseOptions();
   LogicalResult apply(FunctionOpInterface func);
+  LogicalResult checkUnits();
   FailureOr<std::vector<CheckpointNode>> getPlans(FunctionOpInterface func,
                                                   const StepGraph &graph);
   bool isSavedBySelection(Operation *op);
@@ -60,7 +59,7 @@ private:
 
   /// `modules` and `save`, parsed.
   std::vector<std::string> patterns;
-  std::vector<PolicyPlan> patternPlans;
+  UnitPlans plans;
   SmallVector<llvm::GlobPattern> saved;
   /// Which entries of `save` have named an operation.
   std::vector<bool> used;
@@ -71,15 +70,47 @@ private:
 };
 } // namespace
 
+static CheckpointPlan getPlan(PolicyPlan plan) {
+  switch (plan) {
+  case PolicyPlan::None:
+    return CheckpointPlan::None;
+  case PolicyPlan::Full:
+    return CheckpointPlan::Full;
+  case PolicyPlan::Selective:
+    return CheckpointPlan::Selective;
+  }
+  llvm_unreachable("unknown plan");
+}
+
+/// Reads `policy`, `units` and `others`.
+LogicalResult ApplyPolicy::checkUnits() {
+  plans.plan = getPlan(policy);
+  plans.others = getPlan(others);
+  if (units >= 0)
+    plans.numFirst = units;
+  Location loc = getOperation().getLoc();
+  if (units < -1)
+    return emitError(loc) << "'units' expects a number of units, got "
+                          << units.getValue();
+  if (units >= 0 && policy == PolicyPlan::None)
+    return emitError(loc) << "'units' has no effect without 'policy'";
+  if (units < 0 && others != PolicyPlan::None)
+    return emitError(loc) << "'others' has no effect without 'units'";
+  return success();
+}
+
 LogicalResult ApplyPolicy::parseOptions() {
   patterns.clear();
-  patternPlans.clear();
+  plans = UnitPlans();
   saved.clear();
-  if (budget >= 0 && (policy != PolicyPlan::None || !modules.empty() ||
-                      !save.empty() || everySecondProduct))
+  if (budget >= 0 &&
+      (policy != PolicyPlan::None || !modules.empty() || !save.empty() ||
+       everySecondProduct || units >= 0 || others != PolicyPlan::None))
     return emitError(getOperation().getLoc())
            << "option 'budget' is a plan for all of forward; no other one can "
               "be given with it";
+  if (failed(checkUnits()))
+    return failure();
   for (const std::string &text : modules) {
     auto [pattern, name] = StringRef(text).rsplit(':');
     auto kind = llvm::StringSwitch<std::optional<PolicyPlan>>(name)
@@ -93,13 +124,14 @@ LogicalResult ApplyPolicy::parseOptions() {
                 "PATTERN:selective, got \""
              << text << '"';
     patterns.push_back(pattern.str());
-    patternPlans.push_back(*kind);
+    plans.ofPatterns.push_back(getPlan(*kind));
   }
   if (budget < 0 && cluster != ApplyPolicyPassOptions().cluster)
     return emitError(getOperation().getLoc())
            << "'cluster' has no effect without 'budget'";
-  bool selects = policy == PolicyPlan::Selective ||
-                 llvm::is_contained(patternPlans, PolicyPlan::Selective);
+  bool selects =
+      policy == PolicyPlan::Selective || others == PolicyPlan::Selective ||
+      llvm::is_contained(plans.ofPatterns, CheckpointPlan::Selective);
   if (everySecondProduct && !(selects && save.empty()))
     return emitError(getOperation().getLoc())
            << "'every-second-product' has no effect "
@@ -151,18 +183,6 @@ bool ApplyPolicy::isSavedBySelection(Operation *op) {
   return isReduction(op);
 }
 
-static CheckpointPlan getPlan(PolicyPlan plan) {
-  switch (plan) {
-  case PolicyPlan::None:
-    return CheckpointPlan::None;
-  case PolicyPlan::Full:
-    return CheckpointPlan::Full;
-  case PolicyPlan::Selective:
-    return CheckpointPlan::Selective;
-  }
-  llvm_unreachable("unknown plan");
-}
-
 /// The unit and plan of each operation, by number. Backward has none.
 FailureOr<std::vector<CheckpointNode>>
 ApplyPolicy::getPlans(FunctionOpInterface func, const StepGraph &graph) {
@@ -179,18 +199,13 @@ ApplyPolicy::getPlans(FunctionOpInterface func, const StepGraph &graph) {
   if (failed(matches))
     return failure();
 
-  std::vector<StringRef> units = findUnitsOfPaths(paths, *matches);
-  llvm::StringMap<uint32_t> numbers;
+  PlannedModules planned = planUnits(paths, *matches, plans);
+  if (planned.failure)
+    return emitError(func.getLoc()) << planned.failure.getMessage();
   std::vector<CheckpointNode> nodes(graph.getOps().size());
-  for (auto [path, match, unit] : llvm::zip_equal(paths, *matches, units)) {
-    CheckpointNode node;
-    if (!unit.empty())
-      node.plan =
-          getPlan(match.pattern ? patternPlans[*match.pattern] : policy);
-    node.unit = numbers.try_emplace(unit, numbers.size()).first->second;
+  for (auto [path, node] : llvm::zip_equal(paths, planned.nodes))
     for (unsigned number : byModule[path])
       nodes[number] = node;
-  }
   return nodes;
 }
 

@@ -158,6 +158,10 @@ def ApplyPolicyPass : Pass<"tg-apply-policy", "::mlir::ModuleOp"> {
       to save instead, by the target of the node or the name of the operation;
       `every-second-product` recomputes every second library call.
 
+    With `units`, the plan is for so many units alone, the first ones that
+    forward runs: what they save would be kept longest. The units behind them
+    have the plan `others`. Units that `modules` names do not count.
+
     Values that forward reads outside of the unit, such as those that go on to
     the next unit, are saved, and so are opaque values and effects, which would
     not come out the same again.
@@ -187,6 +191,16 @@ def ApplyPolicyPass : Pass<"tg-apply-policy", "::mlir::ModuleOp"> {
     ListOption<"modules", "modules", "std::string",
                "Module patterns with a plan of their own, such as "
                "layers.*:full,head:none">,
+    Option<"units", "units", "int64_t", /*default=*/"-1",
+           "How many units, from the first one on, have the plan; all without "
+           "it">,
+    Option<"others", "others", "PolicyPlan", /*default=*/"PolicyPlan::None",
+           "Plan for the units behind the first ones",
+           [{::llvm::cl::values(
+             clEnumValN(PolicyPlan::None, "none", "Mark nothing (default)"),
+             clEnumValN(PolicyPlan::Full, "full", "Recompute units"),
+             clEnumValN(PolicyPlan::Selective, "selective",
+                        "Save what is slow to compute or small"))}]>,
     ListOption<"save", "save", "std::string",
                "Operations that selective saves, such as aten.mm.*">,
     Option<"everySecondProduct", "every-second-product", "bool",
