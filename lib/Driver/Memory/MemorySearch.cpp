@@ -45,8 +45,8 @@ static constexpr double kLeastPart = 0.1;
 /// each, and how much of the limit they are to take.
 static constexpr unsigned kNumChunked = 3, kNumChunkTries = 3;
 static constexpr double kWantedPart = 0.99;
-/// How many kinds of steps with a policy are tried with it for some units.
-static constexpr unsigned kNumWithSomeUnits = 2;
+/// How many steps that are too large are tried with a policy for some units.
+static constexpr unsigned kNumBetween = 2;
 /// Tensors that an error names.
 static constexpr size_t kNumNamed = 3;
 
@@ -438,37 +438,17 @@ static std::string describeKind(const StepOptions &decided) {
                        isPart ? "part" : options.states.states);
 }
 
-/// The quickest choices that fit and are wanted, one of each kind: others
-/// differ in numbers of bytes, which change anyway.
-std::vector<unsigned> MemorySearch::findBestOfKinds(
-    unsigned most,
-    llvm::function_ref<bool(const StepOptions &)> isWanted) const {
-  std::vector<unsigned> fitting;
-  for (auto [i, choice] : llvm::enumerate(plan.choices))
-    if (choice.getBytes() <= plan.limit && isWanted(options[i]))
-      fitting.push_back(i);
-  llvm::sort(fitting, [&](unsigned lhs, unsigned rhs) {
-    return std::make_pair(plan.choices[lhs].seconds, lhs) <
-           std::make_pair(plan.choices[rhs].seconds, rhs);
-  });
-  std::set<std::string> kinds;
-  llvm::erase_if(fitting, [&](unsigned number) {
-    return kinds.size() == most ||
-           !kinds.insert(describeKind(options[number])).second;
-  });
-  return fitting;
-}
-
-/// Keeps what is tried for each of `choices`, in their order.
+/// Keeps what is tried for each of `parts`, in their order.
+template <typename PartT>
 void MemorySearch::sideBySide(
-    ArrayRef<unsigned> choices,
-    llvm::function_ref<void(unsigned, Tries &)> tryOne) {
-  std::vector<Tries> found(choices.size());
-  std::vector<std::function<void()>> parts;
-  for (auto [number, tries] : llvm::zip_equal(choices, found))
-    parts.push_back(
-        [&tryOne, number = number, &tries = tries] { tryOne(number, tries); });
-  runSideBySide(module.getContext(), parts);
+    const std::vector<PartT> &parts,
+    llvm::function_ref<void(const PartT &, Tries &)> tryPart) {
+  std::vector<Tries> found(parts.size());
+  std::vector<std::function<void()>> calls;
+  for (auto [part, tries] : llvm::zip_equal(parts, found))
+    calls.push_back(
+        [tryPart, &part = part, &tries = tries] { tryPart(part, tries); });
+  runSideBySide(module.getContext(), calls);
   for (Tries &tries : found)
     keep(std::move(tries));
 }
@@ -478,59 +458,77 @@ void MemorySearch::sideBySide(
 void MemorySearch::tryChunksOfBest() {
   if (!mayChunk || given.chunk.isWanted())
     return;
-  auto any = [](const StepOptions &) { return true; };
-  sideBySide(findBestOfKinds(kNumChunked, any),
-             [&](unsigned choice, Tries &tries) {
-               tryChunksOf(options[choice], measuredSteps[choice], tries);
-             });
+  std::vector<unsigned> fitting;
+  for (auto [i, choice] : llvm::enumerate(plan.choices))
+    if (choice.getBytes() <= plan.limit)
+      fitting.push_back(i);
+  llvm::sort(fitting, [&](unsigned lhs, unsigned rhs) {
+    return std::make_pair(plan.choices[lhs].seconds, lhs) <
+           std::make_pair(plan.choices[rhs].seconds, rhs);
+  });
+  // One of each kind: others differ in numbers of bytes, which change anyway.
+  std::set<std::string> kinds;
+  llvm::erase_if(fitting, [&](unsigned number) {
+    return kinds.size() == kNumChunked ||
+           !kinds.insert(describeKind(options[number])).second;
+  });
+  sideBySide<unsigned>(fitting, [&](const unsigned &choice, Tries &tries) {
+    tryChunksOf(options[choice], measuredSteps[choice], tries);
+  });
 }
 
-/// The same decisions with a policy that computes less again, or none, of what
-/// was tried and is too large.
-std::optional<unsigned> MemorySearch::findWithoutPolicy(unsigned choice) const {
-  auto describe = [](StepOptions decided) {
-    decided.policy.reset();
-    std::string text = describeKind(decided);
-    for (StringRef name : {"recompute", "chunk", "offload", "schedule"})
-      text += "; " + printStepOption(decided, name);
-    return text;
-  };
-  std::string wanted = describe(options[choice]);
-  std::optional<unsigned> found;
-  for (auto [i, other] : llvm::enumerate(plan.choices)) {
-    if (fits(measuredSteps[i]) || describe(options[i]) != wanted)
+/// Pairs of a choice that is too large and one with a policy that fits, those
+/// first between which the quickest step is to be expected if bytes and seconds
+/// change evenly from one to the other.
+std::vector<MemorySearch::Between> MemorySearch::findBetween() const {
+  std::optional<unsigned> best = findBest();
+  if (!best || !mayApplyPolicy)
+    return {};
+  std::vector<Between> found;
+  for (auto [i, larger] : llvm::enumerate(plan.choices)) {
+    if (larger.getBytes() <= plan.limit || hasSomeUnits(options[i]) ||
+        options[i].recompute.options.mode == PartitionMode::Budget)
       continue;
-    if (!found || other.getBytes() < plan.choices[*found].getBytes())
-      found = i;
+    for (auto [j, smaller] : llvm::enumerate(plan.choices)) {
+      if (smaller.getBytes() > plan.limit || !options[j].policy ||
+          hasSomeUnits(options[j]) || smaller.seconds <= larger.seconds)
+        continue;
+      auto part = static_cast<double>(larger.getBytes() - plan.limit) /
+                  static_cast<double>(larger.getBytes() - smaller.getBytes());
+      double seconds =
+          larger.seconds + part * (smaller.seconds - larger.seconds);
+      if (seconds < plan.choices[*best].seconds)
+        found.push_back(
+            {static_cast<unsigned>(i), static_cast<unsigned>(j), seconds});
+    }
   }
+  llvm::sort(found, [](const Between &a, const Between &b) {
+    return std::tie(a.seconds, a.larger, a.smaller) <
+           std::tie(b.seconds, b.larger, b.smaller);
+  });
+  // With whatever policy, one step for each that is too large.
+  std::set<unsigned> seen;
+  llvm::erase_if(found, [&](const Between &pair) {
+    return seen.size() == kNumBetween || !seen.insert(pair.larger).second;
+  });
   return found;
 }
 
-/// How few units can have the policy of a choice that fits: the fewer compute
-/// again, the quicker.
-void MemorySearch::trySomeUnits(unsigned choice, Tries &tries) {
-  std::optional<unsigned> larger = findWithoutPolicy(choice);
-  if (!larger)
-    return;
-  findEnough(0, countUnits(module), plan.choices[*larger].getBytes(),
-             plan.choices[choice].getBytes(), [&](int64_t units) {
-               return tryDecisions(
-                   withSomeUnits(options[choice], options[*larger], units),
-                   tries);
-             });
-}
-
-/// Between a policy that leaves room and one that needs too much lie those in
-/// which the last units, whose values are read first, have the latter.
-void MemorySearch::trySomeUnitsOfBest() {
-  if (!mayApplyPolicy)
-    return;
-  sideBySide(
-      findBestOfKinds(kNumWithSomeUnits,
-                      [](const StepOptions &decided) {
-                        return decided.policy && !hasSomeUnits(decided);
-                      }),
-      [&](unsigned choice, Tries &tries) { trySomeUnits(choice, tries); });
+/// Between a step that is too large and a policy that leaves room lie those in
+/// which as few units as are enough have the policy: the first ones, whose
+/// values would be kept longest.
+void MemorySearch::trySomeUnits() {
+  std::vector<Between> pairs = findBetween();
+  int64_t numUnits = pairs.empty() ? 0 : countUnits(module);
+  sideBySide<Between>(pairs, [&](const Between &pair, Tries &tries) {
+    findEnough(0, numUnits, plan.choices[pair.larger].getBytes(),
+               plan.choices[pair.smaller].getBytes(), [&](int64_t units) {
+                 return tryDecisions(withSomeUnits(options[pair.larger],
+                                                   options[pair.smaller],
+                                                   units),
+                                     tries);
+               });
+  });
 }
 
 /// Schedules keep to little more than what the step takes in its order. Where
@@ -730,7 +728,7 @@ LogicalResult MemorySearch::run(const MemorySearchNotes &notes) {
   if (tryWithStates(*first) && !findBest())
     tryLessRoom();
   if (!fits(*first) && !takesFirst) {
-    trySomeUnitsOfBest();
+    trySomeUnits();
     tryChunksOfBest();
     tryMoreRoom();
   }

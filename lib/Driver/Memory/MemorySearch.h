@@ -54,6 +54,12 @@ public:
   mlir::LogicalResult emitLeast(size_t numChoices, llvm::StringRef obstacle);
 
 private:
+  /// Two choices, by number, and what a step between them may take.
+  struct Between {
+    unsigned larger, smaller;
+    double seconds;
+  };
+
   mlir::FailureOr<MeasuredStep> measure(const StepOptions &options,
                                         Tries &tries);
   /// The same for decisions that may be impossible: no errors then.
@@ -100,14 +106,11 @@ private:
   void tryChunksOf(const StepOptions &decided, const MeasuredStep &measured,
                    Tries &tries);
   void tryChunksOfBest();
-  std::vector<unsigned>
-  findBestOfKinds(unsigned most,
-                  llvm::function_ref<bool(const StepOptions &)> isWanted) const;
-  std::optional<unsigned> findWithoutPolicy(unsigned choice) const;
-  void trySomeUnits(unsigned choice, Tries &tries);
-  void trySomeUnitsOfBest();
-  void sideBySide(llvm::ArrayRef<unsigned> choices,
-                  llvm::function_ref<void(unsigned, Tries &)> tryOne);
+  template <typename PartT>
+  void sideBySide(const std::vector<PartT> &parts,
+                  llvm::function_ref<void(const PartT &, Tries &)> tryPart);
+  std::vector<Between> findBetween() const;
+  void trySomeUnits();
   void tryMoreRoom();
   void tryLessRoom();
   unsigned findLeast() const;

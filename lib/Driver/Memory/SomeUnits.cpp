@@ -44,12 +44,13 @@ StepOptions regather::forAllUnits(StepOptions options) {
 }
 
 StepOptions regather::withSomeUnits(const StepOptions &options,
-                                    const StepOptions &others,
+                                    const StepOptions &smaller,
                                     int64_t numUnits) {
   StepOptions some = options;
+  some.policy = smaller.policy;
   some.policy->units = numUnits;
   some.policy->others =
-      others.policy ? others.policy->policy : tg::PolicyPlan::None;
+      options.policy ? options.policy->policy : tg::PolicyPlan::None;
   return some;
 }
 

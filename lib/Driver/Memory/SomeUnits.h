@@ -23,10 +23,10 @@ bool hasSomeUnits(const StepOptions &options);
 /// what is kept.
 StepOptions forAllUnits(StepOptions options);
 
-/// The first `numUnits` as `options`, which have a policy, and those behind them
-/// as `others` has it, or none.
-StepOptions withSomeUnits(const StepOptions &options, const StepOptions &others,
-                          int64_t numUnits);
+/// The decisions, with the policy of `smaller` for the first `numUnits` units.
+/// Those behind them have the one that there was, or none.
+StepOptions withSomeUnits(const StepOptions &options,
+                          const StepOptions &smaller, int64_t numUnits);
 
 /// What each unit that has the policy of some units takes less: what is saved
 /// belongs to the others. 0 if nobody can tell.

@@ -73,7 +73,7 @@ tg.kernel @add(%a: tensor<2xf32>, %b: tensor<2xf32>) -> tensor<2x1xf32> {
   %e = tensor.empty() : tensor<2xf32>
   %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%a, %b : tensor<2xf32>, tensor<2xf32>) outs(%e : tensor<2xf32>) {
   ^bb0(%x: f32, %y: f32, %z: f32):
-    // expected-error @-2 {{adds the sums of segment 1 and of segment 2, which the tree does not}}
+    // expected-error @+1 {{adds the sums of segment 1 and of segment 2, which the tree does not}}
     %s = arith.addf %y, %x : f32
     linalg.yield %s : f32
   } -> tensor<2xf32>
@@ -227,4 +227,56 @@ func.func @columns(%w: tensor<4x2xf32> {tg.role = #tg.role<parameter>, tg.placem
   // expected-error @+1 {{sums 2 segments of what axis "tp" cuts in an order of its own}}
   %0 = tg.node "aten.sum.dim_IntList"(%w) args [#tg.operand<0>, [1]] : (tensor<4x2xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
+}
+
+// -----
+
+tg.mesh @mesh [dp = 1]
+
+// What several additions became adds in the order of the tree, too.
+// expected-note @+1 {{the step is elastic}}
+func.func @merged(%x: tensor<4x2xf32> {tg.role = #tg.role<input>, tg.placement = #tg.placement<@mesh [[dp] = shard 0]>}) -> tensor<2xf32> attributes {tg.elastic = 4 : i64} {
+  %s0 = tensor.extract_slice %x[0, 0] [1, 2] [1, 1] : tensor<4x2xf32> to tensor<1x2xf32>
+  %s1 = tensor.extract_slice %x[1, 0] [1, 2] [1, 1] : tensor<4x2xf32> to tensor<1x2xf32>
+  %s2 = tensor.extract_slice %x[2, 0] [1, 2] [1, 1] : tensor<4x2xf32> to tensor<1x2xf32>
+  %s3 = tensor.extract_slice %x[3, 0] [1, 2] [1, 1] : tensor<4x2xf32> to tensor<1x2xf32>
+  %0 = tg.node "aten.sum.dim_IntList"(%s0) args [#tg.operand<0>, [0]] : (tensor<1x2xf32>) -> tensor<2xf32>
+  %1 = tg.node "aten.sum.dim_IntList"(%s1) args [#tg.operand<0>, [0]] : (tensor<1x2xf32>) -> tensor<2xf32>
+  %2 = tg.node "aten.sum.dim_IntList"(%s2) args [#tg.operand<0>, [0]] : (tensor<1x2xf32>) -> tensor<2xf32>
+  %3 = tg.node "aten.sum.dim_IntList"(%s3) args [#tg.operand<0>, [0]] : (tensor<1x2xf32>) -> tensor<2xf32>
+  %e = tensor.empty() : tensor<2xf32>
+  %4 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%0, %1, %2, %3 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) outs(%e : tensor<2xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32, %d: f32, %o: f32):
+    %l = arith.addf %a, %c : f32 // expected-error {{adds the sums of segment 0 and of segment 2, which the tree does not}}
+    %h = arith.addf %b, %d : f32
+    %s = arith.addf %l, %h : f32
+    linalg.yield %s : f32
+  } -> tensor<2xf32>
+  return %4 : tensor<2xf32>
+}
+
+// -----
+
+tg.mesh @mesh [dp = 1]
+
+// expected-note @+1 {{the step is elastic}}
+func.func @doubled(%x: tensor<4x2xf32> {tg.role = #tg.role<input>, tg.placement = #tg.placement<@mesh [[dp] = shard 0]>}) -> tensor<2xf32> attributes {tg.elastic = 4 : i64} {
+  %s0 = tensor.extract_slice %x[0, 0] [1, 2] [1, 1] : tensor<4x2xf32> to tensor<1x2xf32>
+  %s1 = tensor.extract_slice %x[1, 0] [1, 2] [1, 1] : tensor<4x2xf32> to tensor<1x2xf32>
+  %s2 = tensor.extract_slice %x[2, 0] [1, 2] [1, 1] : tensor<4x2xf32> to tensor<1x2xf32>
+  %s3 = tensor.extract_slice %x[3, 0] [1, 2] [1, 1] : tensor<4x2xf32> to tensor<1x2xf32>
+  %0 = tg.node "aten.sum.dim_IntList"(%s0) args [#tg.operand<0>, [0]] : (tensor<1x2xf32>) -> tensor<2xf32>
+  %1 = tg.node "aten.sum.dim_IntList"(%s1) args [#tg.operand<0>, [0]] : (tensor<1x2xf32>) -> tensor<2xf32>
+  %2 = tg.node "aten.sum.dim_IntList"(%s2) args [#tg.operand<0>, [0]] : (tensor<1x2xf32>) -> tensor<2xf32>
+  %3 = tg.node "aten.sum.dim_IntList"(%s3) args [#tg.operand<0>, [0]] : (tensor<1x2xf32>) -> tensor<2xf32>
+  %e = tensor.empty() : tensor<2xf32>
+  %4 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%0, %1, %2, %3 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) outs(%e : tensor<2xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32, %d: f32, %o: f32):
+    %l = arith.addf %a, %b : f32
+    %m = arith.mulf %l, %l : f32 // expected-error {{changes the sum of segments 0 to 1 before it is that of the batch}}
+    %h = arith.addf %c, %d : f32
+    %s = arith.addf %m, %h : f32
+    linalg.yield %s : f32
+  } -> tensor<2xf32>
+  return %4 : tensor<2xf32>
 }

@@ -27,6 +27,7 @@
 #include "regather/Dialect/TG/Targets/NodeTargets.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/SymbolTable.h"
 
@@ -89,6 +90,8 @@ private:
   /// An operation some operands of which are sums.
   LogicalResult visitSums(Operation *op, BatchParts &parts);
   LogicalResult visitAddition(Operation *op, BatchParts &parts);
+  bool isElementwise(linalg::GenericOp generic, const BatchParts &parts);
+  LogicalResult visitElements(linalg::GenericOp generic, BatchParts &parts);
   LogicalResult visitExchange(CollectiveOpInterface op, BatchParts &parts);
   LogicalResult visitWait(WaitOp wait, BatchParts &parts);
   LogicalResult visitOther(Operation *op, const BatchParts &parts);
@@ -395,6 +398,41 @@ LogicalResult BatchWalk::visitSums(Operation *op, BatchParts &parts) {
   return success();
 }
 
+/// True if each element of a result is made of those at its place, but for
+/// sums, which have no place.
+bool BatchWalk::isElementwise(linalg::GenericOp generic,
+                              const BatchParts &parts) {
+  auto isFollowed = [&](OpOperand &operand) {
+    AffineMap map = generic.getMatchingIndexingMap(&operand);
+    if (map.isIdentity())
+      return true;
+    auto it = parts.find(operand.get());
+    return !generic.isDpsInit(&operand) &&
+           (it == parts.end() || (it->second.kind == BatchPart::Kind::Sum &&
+                                  map.isProjectedPermutation()));
+  };
+  return generic.getNumReductionLoops() == 0 &&
+         llvm::all_of(generic->getOpOperands(), isFollowed);
+}
+
+/// Several operations that became one do to elements what they did to values.
+LogicalResult BatchWalk::visitElements(linalg::GenericOp generic,
+                                       BatchParts &parts) {
+  Block *body = generic.getBody();
+  BatchParts elements;
+  for (auto [operand, element] :
+       llvm::zip_equal(generic->getOperands(), body->getArguments()))
+    if (auto it = parts.find(operand); it != parts.end())
+      elements[element] = it->second;
+  if (failed(walk(*body, elements)))
+    return failure();
+  for (auto [element, result] : llvm::zip_equal(
+           body->getTerminator()->getOperands(), generic.getResults()))
+    if (auto it = elements.find(element); it != elements.end())
+      parts[result] = it->second;
+  return success();
+}
+
 std::optional<int64_t> BatchWalk::getScope(AxesAttr axes) {
   if (!dataAxes)
     return std::nullopt;
@@ -566,6 +604,9 @@ LogicalResult BatchWalk::visit(Operation *op, BatchParts &parts) {
     visitSlice(slice, part, parts);
     return success();
   }
+  if (auto generic = dyn_cast<linalg::GenericOp>(op);
+      generic && hasSums && isElementwise(generic, parts))
+    return visitElements(generic, parts);
   if (hasSums)
     return isAddition(op) ? visitAddition(op, parts) : visitSums(op, parts);
   if (!hasRows)

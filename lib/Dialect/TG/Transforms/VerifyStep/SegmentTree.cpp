@@ -36,35 +36,11 @@ bool regather::tg::areSiblings(SegmentRange low, SegmentRange high,
   return node.first == low.first && node.count == count;
 }
 
-/// The body of an operation on elements that are all at the same place; null
-/// for others.
-static Block *getElementwiseBody(Operation *op) {
-  auto generic = dyn_cast<linalg::GenericOp>(op);
-  if (!generic || generic.getNumResults() != 1 ||
-      generic.getNumReductionLoops() != 0 ||
-      !llvm::all_of(generic.getIndexingMapsArray(),
-                    [](AffineMap map) { return map.isIdentity(); }))
-    return nullptr;
-  return generic.getBody();
-}
-
 bool regather::tg::isAddition(Operation *op) {
   if (auto node = dyn_cast<NodeOp>(op))
     return node.getTarget() == getName(NodeTarget::AtenAddTensor) &&
            node.getNumOperands() == 2 && !node.getKwargsAttr();
-  if (isa<linalg::AddOp, arith::AddFOp, arith::AddIOp>(op))
-    return true;
-  Block *body = getElementwiseBody(op);
-  if (!body || cast<linalg::GenericOp>(op).getNumDpsInputs() != 2)
-    return false;
-  Operation *add = body->getTerminator()->getOperand(0).getDefiningOp();
-  return isa_and_present<arith::AddFOp, arith::AddIOp>(add) &&
-         add->getOperand(0) != add->getOperand(1) &&
-         llvm::all_of(add->getOperands(), [&](Value value) {
-           auto argument = dyn_cast<BlockArgument>(value);
-           return argument && argument.getOwner() == body &&
-                  argument.getArgNumber() < 2;
-         });
+  return isa<linalg::AddOp, arith::AddFOp, arith::AddIOp>(op);
 }
 
 /// True if the body yields an element of an input as it is.
