@@ -16,8 +16,6 @@
 #include "regather/Pipelines/StepOptionText.h"
 #include "regather/Timeline/WriteTimeline.h"
 
-#include "llvm/Support/FormatVariadic.h"
-
 #include <cmath>
 #include <set>
 
@@ -33,18 +31,20 @@ static constexpr unsigned kNumBudgets = 5, kNumBudgetsAgain = 3;
 static constexpr unsigned kNumOffloads = 3;
 /// A step that takes so much of the limit is as good as one that takes it all.
 static constexpr double kFullPart = 0.98;
-/// Of the time of a step, what forward takes, a little less than a third.
-static constexpr double kForwardPart = 0.3;
+/// Of the time of a step, in which copies to the host cost nothing: forward
+/// takes a third, but nothing is left of it for what its last layers compute.
+static constexpr double kForwardPart = 0.25;
 /// A step that is estimated to take so much of the limit with everything that
 /// makes it smaller has no hope.
 static constexpr double kHopelessPart = 1.2;
 /// How near a guess may come to a budget that is known, as part of what lies
 /// between two.
 static constexpr double kLeastPart = 0.1;
-/// How many kinds of steps that fit are tried with chains in blocks, how often
-/// each, and how much of the limit they are to take.
-static constexpr unsigned kNumChunked = 3, kNumChunkTries = 3;
+/// How often the best step is to take more of the limit, and how much.
+static constexpr unsigned kNumFilled = 2;
 static constexpr double kWantedPart = 0.99;
+/// Chains in blocks that take so much longer at most are cheap.
+static constexpr double kCheapPart = 0.01;
 /// How many steps that are too large are tried with a policy for some units.
 static constexpr unsigned kNumBetween = 2;
 /// Tensors that an error names.
@@ -62,8 +62,12 @@ MemorySearch::MemorySearch(ModuleOp module, const StepOptions &given,
                            const ShortSteps *shortSteps)
     : module(module), given(given), isOpen(isOpen), model(model),
       measurer(module, model) {
-  if (shortSteps)
+  numUnits = countUnits(module);
+  if (shortSteps) {
     estimator.emplace(*shortSteps, model);
+    numUnits =
+        std::llround(shortSteps->getFactor() * static_cast<double>(numUnits));
+  }
   mayRecompute = mayDecide(given, isOpen, given.recompute);
   mayApplyPolicy = mayRecompute && !given.policy;
   mayChunk = mayDecide(given, isOpen, given.chunk);
@@ -123,17 +127,41 @@ LogicalResult MemorySearch::tryNothingTwice(Tries &tries) {
   return measure(doNothingTwice(given, isOpen), tries);
 }
 
+/// The time of a step that takes the limit, if bytes and seconds change evenly
+/// from one that is larger to one that is smaller.
+double MemorySearch::estimateBetween(const MemoryChoice &larger,
+                                     const MemoryChoice &smaller) const {
+  auto part = static_cast<double>(larger.getBytes() - plan.limit) /
+              static_cast<double>(larger.getBytes() - smaller.getBytes());
+  return larger.seconds + part * (smaller.seconds - larger.seconds);
+}
+
+/// Of the tries that fit.
+std::optional<double>
+MemorySearch::findLeastSeconds(ArrayRef<const Tries *> parts) const {
+  std::optional<double> least;
+  for (const Tries *tries : parts)
+    for (const Try &one : *tries)
+      if (fits(one.measured))
+        least = std::min(least.value_or(one.measured.choice.seconds),
+                         one.measured.choice.seconds);
+  return least;
+}
+
 /// How much has to lie on the host for the step to fit, as `decided` otherwise:
 /// less takes less time of the link. `most` is the step with nothing there.
+/// Does not look for that if it is not expected to be quicker than `best`.
 void MemorySearch::tryOffloads(const StepOptions &decided,
-                               const MeasuredStep &most, Tries &tries) {
+                               const MeasuredStep &most,
+                               std::optional<double> best, Tries &tries) {
   if (!mayOffload)
     return;
   StepOptions away = decided;
   away.offload.decision = PassDecision::Yes;
   away.offload.options.mode = OffloadMode::All;
   FailureOr<MeasuredStep> all = tryDecisions(away, tries);
-  if (failed(all) || !fits(*all))
+  if (failed(all) || !fits(*all) ||
+      (best && estimateBetween(most.choice, all->choice) >= *best))
     return;
   away.offload.options.mode = OffloadMode::Bytes;
   findEnough(0, all->choice.hostBytes - all->choice.hostStateBytes,
@@ -257,7 +285,7 @@ void MemorySearch::tryAll(const StepOptions &decided,
                           ArrayRef<PolicyPlan> policies, unsigned numBudgets,
                           Tries &tries) {
   if (!mayRecompute)
-    return tryOffloads(decided, measured, tries);
+    return tryOffloads(decided, measured, std::nullopt, tries);
   if (takesFirst) {
     // Policies are there to be compared with.
     tryBudgets(decided, measured, numBudgets, tries);
@@ -266,35 +294,45 @@ void MemorySearch::tryAll(const StepOptions &decided,
     std::optional<Try> smallest = tryPolicies(decided, policies, tries);
     if (isDone(tries))
       return;
-    tryOffloads(decided, measured, tries);
+    tryOffloads(decided, measured, std::nullopt, tries);
     // What is left may lie on the host as well.
     if (smallest)
-      tryOffloads(smallest->options, smallest->measured, tries);
+      tryOffloads(smallest->options, smallest->measured, std::nullopt, tries);
     return;
   }
   Tries marked, budgets, offloads, markedOffloads;
+  std::optional<Try> smallest;
+  runSideBySide(module.getContext(),
+                {[&] { smallest = tryPolicies(decided, policies, marked); },
+                 [&] { tryBudgets(decided, measured, numBudgets, budgets); }});
+  std::optional<double> best = findLeastSeconds({&marked, &budgets});
   runSideBySide(module.getContext(),
                 {[&] {
-                   if (std::optional<Try> smallest =
-                           tryPolicies(decided, policies, marked))
-                     tryOffloads(smallest->options, smallest->measured,
+                   if (smallest)
+                     tryOffloads(smallest->options, smallest->measured, best,
                                  markedOffloads);
                  },
-                 [&] { tryBudgets(decided, measured, numBudgets, budgets); },
-                 [&] { tryOffloads(decided, measured, offloads); }});
+                 [&] { tryOffloads(decided, measured, best, offloads); }});
   for (Tries *part : {&marked, &budgets, &offloads, &markedOffloads})
     append(tries, std::move(*part));
 }
 
 /// Blocks of rows take hardly any time, so what comes later has them if they
-/// help at all. Fails if they do not.
+/// help at all, or may help once the peak is elsewhere. Fails if they do not.
 FailureOr<MeasuredStep> MemorySearch::tryChunks(const MeasuredStep &first,
                                                 Tries &tries) {
   StepOptions chunked = given;
   chunked.chunk.decision = PassDecision::Yes;
   FailureOr<MeasuredStep> measured = tryDecisions(chunked, tries);
-  if (failed(measured) ||
-      measured->choice.getBytes() >= first.choice.getBytes())
+  if (failed(measured) || measured->choice.getBytes() < first.choice.getBytes())
+    return measured;
+  // Without a chain, nothing has changed.
+  bool isSame = measured->choice.getBytes() == first.choice.getBytes() &&
+                measured->choice.seconds == first.choice.seconds;
+  isChunkedAtOnce =
+      !takesFirst && !isSame &&
+      measured->choice.seconds <= (1 + kCheapPart) * first.choice.seconds;
+  if (!isChunkedAtOnce)
     return failure();
   return measured;
 }
@@ -352,7 +390,7 @@ void MemorySearch::tryStates(const MeasuredStep &first, Tries &tries) {
     return;
   StepOptions away = tries.back().options;
   if (!fits(*all) && !mayRecompute)
-    return tryOffloads(away, *all, tries);
+    return tryOffloads(away, *all, std::nullopt, tries);
   if (!fits(*all)) {
     // All values on the host, too, is for where nothing else fits.
     Tries budgets, withHost;
@@ -404,77 +442,41 @@ bool MemorySearch::tryWithStates(MeasuredStep &first) {
   return true;
 }
 
-/// The step as `decided`, which fits, with its largest chain in blocks: what
-/// that frees is room for what is computed again or lies on the host.
-void MemorySearch::tryChunksOf(const StepOptions &decided,
-                               const MeasuredStep &measured, Tries &tries) {
-  StepOptions chunked = decided;
-  chunked.chunk.decision = PassDecision::Yes;
-  auto limit = static_cast<double>(plan.limit);
-  for (unsigned i = 0; i != kNumChunkTries; ++i) {
-    FailureOr<MeasuredStep> tried = tryDecisions(chunked, tries);
-    if (failed(tried) ||
-        (i == 0 && tried->choice.getBytes() >= measured.choice.getBytes()))
-      return;
-    auto bytes = static_cast<double>(tried->choice.getBytes());
-    bool isFull = fits(*tried) && bytes >= kFullPart * limit;
-    if (isFull ||
-        !takeLess(chunked, given, std::llround(bytes - kWantedPart * limit),
-                  getUnitBytes(chunked, tried->savedBytes, countUnits(module))))
-      return;
-  }
-}
-
-/// Decisions without their numbers of bytes.
-static std::string describeKind(const StepOptions &decided) {
-  int64_t bytes = 0;
-  StepOptions options = forAllUnits(decided);
-  bool isPart = !StringRef(options.states.states).getAsInteger(10, bytes);
-  return llvm::formatv("{0} {1} {2} {3} {4}",
-                       printStepOption(options, "policy"),
-                       static_cast<int>(options.recompute.options.mode),
-                       printStepOption(options, "reshard"),
-                       static_cast<int>(options.offload.options.mode),
-                       isPart ? "part" : options.states.states);
-}
-
-/// Keeps what is tried for each of `parts`, in their order.
-template <typename PartT>
-void MemorySearch::sideBySide(
-    const std::vector<PartT> &parts,
-    llvm::function_ref<void(const PartT &, Tries &)> tryPart) {
-  std::vector<Tries> found(parts.size());
-  std::vector<std::function<void()>> calls;
-  for (auto [part, tries] : llvm::zip_equal(parts, found))
-    calls.push_back(
-        [tryPart, &part = part, &tries = tries] { tryPart(part, tries); });
-  runSideBySide(module.getContext(), calls);
-  for (Tries &tries : found)
-    keep(std::move(tries));
-}
-
-/// Blocks of a chain make a step no smaller whose peak lies elsewhere. Other
-/// decisions move the peak: then they may help the best of the steps that fit.
-void MemorySearch::tryChunksOfBest() {
-  if (!mayChunk || given.chunk.isWanted())
+/// The best step, if it leaves room, with as many bytes saved or not copied to
+/// the host as take it.
+void MemorySearch::tryToFill() {
+  std::optional<unsigned> best = findBest();
+  if (!best)
     return;
-  std::vector<unsigned> fitting;
-  for (auto [i, choice] : llvm::enumerate(plan.choices))
-    if (choice.getBytes() <= plan.limit)
-      fitting.push_back(i);
-  llvm::sort(fitting, [&](unsigned lhs, unsigned rhs) {
-    return std::make_pair(plan.choices[lhs].seconds, lhs) <
-           std::make_pair(plan.choices[rhs].seconds, rhs);
-  });
-  // One of each kind: others differ in numbers of bytes, which change anyway.
-  std::set<std::string> kinds;
-  llvm::erase_if(fitting, [&](unsigned number) {
-    return kinds.size() == kNumChunked ||
-           !kinds.insert(describeKind(options[number])).second;
-  });
-  sideBySide<unsigned>(fitting, [&](const unsigned &choice, Tries &tries) {
-    tryChunksOf(options[choice], measuredSteps[choice], tries);
-  });
+  StepOptions fuller = options[*best];
+  MeasuredStep measured = measuredSteps[*best];
+  Tries tries;
+  for (unsigned i = 0; i != kNumFilled; ++i) {
+    auto bytes = static_cast<double>(measured.choice.getBytes());
+    auto limit = static_cast<double>(plan.limit);
+    if ((fits(measured) && bytes >= kFullPart * limit) ||
+        !takeLess(fuller, given, std::llround(bytes - kWantedPart * limit),
+                  getUnitBytes(fuller, measured.savedBytes, numUnits)))
+      break;
+    FailureOr<MeasuredStep> tried = tryDecisions(fuller, tries);
+    if (failed(tried))
+      break;
+    measured = std::move(*tried);
+  }
+  keep(std::move(tries));
+}
+
+/// Blocks of a chain make a step no smaller whose peak lies elsewhere. Where
+/// other decisions have moved it, they may still help nothing.
+void MemorySearch::tryWithoutChunks() {
+  std::optional<unsigned> best = findBest();
+  if (!best || !isChunkedAtOnce)
+    return;
+  StepOptions whole = options[*best];
+  whole.chunk.decision = PassDecision::No;
+  Tries tries;
+  (void)tryDecisions(whole, tries);
+  keep(std::move(tries));
 }
 
 /// Pairs of a choice that is too large and one with a policy that fits, those
@@ -493,10 +495,7 @@ std::vector<MemorySearch::Between> MemorySearch::findBetween() const {
       if (smaller.getBytes() > plan.limit || !options[j].policy ||
           hasSomeUnits(options[j]) || smaller.seconds <= larger.seconds)
         continue;
-      auto part = static_cast<double>(larger.getBytes() - plan.limit) /
-                  static_cast<double>(larger.getBytes() - smaller.getBytes());
-      double seconds =
-          larger.seconds + part * (smaller.seconds - larger.seconds);
+      double seconds = estimateBetween(larger, smaller);
       if (seconds < plan.choices[*best].seconds)
         found.push_back(
             {static_cast<unsigned>(i), static_cast<unsigned>(j), seconds});
@@ -519,16 +518,21 @@ std::vector<MemorySearch::Between> MemorySearch::findBetween() const {
 /// values would be kept longest.
 void MemorySearch::trySomeUnits() {
   std::vector<Between> pairs = findBetween();
-  int64_t numUnits = pairs.empty() ? 0 : countUnits(module);
-  sideBySide<Between>(pairs, [&](const Between &pair, Tries &tries) {
-    findEnough(0, numUnits, plan.choices[pair.larger].getBytes(),
-               plan.choices[pair.smaller].getBytes(), [&](int64_t units) {
-                 return tryDecisions(withSomeUnits(options[pair.larger],
-                                                   options[pair.smaller],
-                                                   units),
-                                     tries);
-               });
-  });
+  std::vector<Tries> found(pairs.size());
+  std::vector<std::function<void()>> parts;
+  for (auto [pair, tries] : llvm::zip_equal(pairs, found))
+    parts.push_back([this, pair = pair, &tries = tries] {
+      findEnough(0, numUnits, plan.choices[pair.larger].getBytes(),
+                 plan.choices[pair.smaller].getBytes(), [&](int64_t units) {
+                   return tryDecisions(withSomeUnits(options[pair.larger],
+                                                     options[pair.smaller],
+                                                     units),
+                                       tries);
+                 });
+    });
+  runSideBySide(module.getContext(), parts);
+  for (Tries &tries : found)
+    keep(std::move(tries));
 }
 
 /// Schedules keep to little more than what the step takes in its order. Where
@@ -729,7 +733,8 @@ LogicalResult MemorySearch::run(const MemorySearchNotes &notes) {
     tryLessRoom();
   if (!fits(*first) && !takesFirst) {
     trySomeUnits();
-    tryChunksOfBest();
+    tryToFill();
+    tryWithoutChunks();
     tryMoreRoom();
   }
   return success();

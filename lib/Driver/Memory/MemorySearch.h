@@ -86,8 +86,12 @@ private:
                                  Tries &tries);
   void tryBudgets(const StepOptions &options, const MeasuredStep &most,
                   unsigned numBudgets, Tries &tries);
+  double estimateBetween(const MemoryChoice &larger,
+                         const MemoryChoice &smaller) const;
+  std::optional<double>
+  findLeastSeconds(llvm::ArrayRef<const Tries *> parts) const;
   void tryOffloads(const StepOptions &options, const MeasuredStep &measured,
-                   Tries &tries);
+                   std::optional<double> best, Tries &tries);
   void findEnough(
       int64_t low, int64_t high, int64_t lowBytes, int64_t highBytes,
       llvm::function_ref<mlir::FailureOr<MeasuredStep>(int64_t)> measure) const;
@@ -103,12 +107,8 @@ private:
   mlir::FailureOr<MeasuredStep> tryAllStates(Tries &tries);
   bool useStates(MeasuredStep &first);
   bool tryWithStates(MeasuredStep &first);
-  void tryChunksOf(const StepOptions &decided, const MeasuredStep &measured,
-                   Tries &tries);
-  void tryChunksOfBest();
-  template <typename PartT>
-  void sideBySide(const std::vector<PartT> &parts,
-                  llvm::function_ref<void(const PartT &, Tries &)> tryPart);
+  void tryToFill();
+  void tryWithoutChunks();
   std::vector<Between> findBetween() const;
   void trySomeUnits();
   void tryMoreRoom();
@@ -122,8 +122,12 @@ private:
   const CostModel &model;
   StepMeasurer measurer;
   std::optional<StepEstimator> estimator;
+  /// Units of the step, whatever copies have.
+  int64_t numUnits;
   bool mayRecompute, mayApplyPolicy, mayChunk, mayReshard, mayOffload, mayOrder;
   bool takesFirst = false;
+  /// Chains are in blocks although that makes the step as given no smaller.
+  bool isChunkedAtOnce = false;
   /// All that is tried has the states of the optimizer on the host.
   bool keepsStates = false;
   StepMemoryPlan plan;

@@ -35,14 +35,6 @@ bool regather::hasSomeUnits(const StepOptions &options) {
   return options.policy && options.policy->units >= 0;
 }
 
-StepOptions regather::forAllUnits(StepOptions options) {
-  if (options.policy) {
-    options.policy->units = -1;
-    options.policy->others = tg::PolicyPlan::None;
-  }
-  return options;
-}
-
 StepOptions regather::withSomeUnits(const StepOptions &options,
                                     const StepOptions &smaller,
                                     int64_t numUnits) {

@@ -19,10 +19,6 @@ int64_t countUnits(mlir::ModuleOp module);
 /// True if the policy is for the first units alone.
 bool hasSomeUnits(const StepOptions &options);
 
-/// The decisions without how many units have the policy: those that find out
-/// what is kept.
-StepOptions forAllUnits(StepOptions options);
-
 /// The decisions, with the policy of `smaller` for the first `numUnits` units.
 /// Those behind them have the one that there was, or none.
 StepOptions withSomeUnits(const StepOptions &options,

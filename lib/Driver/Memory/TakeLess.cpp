@@ -8,6 +8,9 @@
 
 #include "TakeLess.h"
 
+#include "regather/Pipelines/StepOptionText.h"
+
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -44,4 +47,17 @@ bool regather::takeLess(StepOptions &options, const StepOptions &given,
   change(states, bytes);
   options.states.states = std::to_string(states);
   return true;
+}
+
+std::string regather::describeKind(const StepOptions &options) {
+  StepOptions kind = options;
+  if (kind.policy)
+    kind.policy->units = std::min<int64_t>(kind.policy->units, 0);
+  int64_t bytes = 0;
+  bool isPart = !StringRef(options.states.states).getAsInteger(10, bytes);
+  return llvm::formatv("{0} {1} {2} {3} {4}", printStepOption(kind, "policy"),
+                       static_cast<int>(options.recompute.options.mode),
+                       printStepOption(options, "reshard"),
+                       static_cast<int>(options.offload.options.mode),
+                       isPart ? "part" : options.states.states);
 }

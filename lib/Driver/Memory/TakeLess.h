@@ -20,6 +20,9 @@ namespace regather {
 bool takeLess(StepOptions &options, const StepOptions &given, int64_t bytes,
               int64_t unitBytes);
 
+/// The decisions without such numbers: what is kept, and how.
+std::string describeKind(const StepOptions &options);
+
 } // namespace regather
 
 #endif // REGATHER_LIB_DRIVER_MEMORY_TAKELESS_H

@@ -17,6 +17,7 @@
 #include "regather/Pipelines/StepOptionText.h"
 
 #include <cmath>
+#include <set>
 
 using namespace mlir;
 using namespace regather;
@@ -316,8 +317,13 @@ void MeshTrial::carryOut(PlacedStep step) {
            std::make_pair(b.measured.choice.seconds,
                           b.measured.choice.getBytes());
   });
-  if (guesses.size() > kMostCarriedOut)
-    guesses.resize(kMostCarriedOut);
+  // One of each kind: where an estimate of bytes is wrong, it is for all that
+  // differ in numbers alone.
+  std::set<std::string> kinds;
+  llvm::erase_if(guesses, [&](const Try &guess) {
+    return kinds.size() == kMostCarriedOut ||
+           !kinds.insert(describeKind(guess.options)).second;
+  });
   std::optional<Try> best;
   for (Try &guess : guesses) {
     if (best && best->measured.choice.seconds <= guess.measured.choice.seconds)
