@@ -16,7 +16,7 @@ from typing import Any
 
 from regather.library.errors import RegatherError, take_error
 
-VERSION = 4
+VERSION = 5
 
 
 def _candidates() -> list[Path]:

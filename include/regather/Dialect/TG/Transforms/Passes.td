@@ -143,6 +143,12 @@ def AppendOptimizerPass : Pass<"tg-append-optimizer", "::mlir::ModuleOp"> {
   ];
 }
 
+defvar policyPlans = [{::llvm::cl::values(
+             clEnumValN(PolicyPlan::None, "none", "Mark nothing (default)"),
+             clEnumValN(PolicyPlan::Full, "full", "Recompute units"),
+             clEnumValN(PolicyPlan::Selective, "selective",
+                        "Save what is slow to compute or small"))}];
+
 def ApplyPolicyPass : Pass<"tg-apply-policy", "::mlir::ModuleOp"> {
   let summary = "Mark what to save for backward and what to recompute";
   let description = [{
@@ -182,12 +188,7 @@ def ApplyPolicyPass : Pass<"tg-apply-policy", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"policy", "policy", "PolicyPlan", /*default=*/"PolicyPlan::None",
-           "Plan for all units",
-           [{::llvm::cl::values(
-             clEnumValN(PolicyPlan::None, "none", "Mark nothing (default)"),
-             clEnumValN(PolicyPlan::Full, "full", "Recompute units"),
-             clEnumValN(PolicyPlan::Selective, "selective",
-                        "Save what is slow to compute or small"))}]>,
+           "Plan for all units", policyPlans>,
     ListOption<"modules", "modules", "std::string",
                "Module patterns with a plan of their own, such as "
                "layers.*:full,head:none">,
@@ -195,12 +196,7 @@ def ApplyPolicyPass : Pass<"tg-apply-policy", "::mlir::ModuleOp"> {
            "How many units, from the first one on, have the plan; all without "
            "it">,
     Option<"others", "others", "PolicyPlan", /*default=*/"PolicyPlan::None",
-           "Plan for the units behind the first ones",
-           [{::llvm::cl::values(
-             clEnumValN(PolicyPlan::None, "none", "Mark nothing (default)"),
-             clEnumValN(PolicyPlan::Full, "full", "Recompute units"),
-             clEnumValN(PolicyPlan::Selective, "selective",
-                        "Save what is slow to compute or small"))}]>,
+           "Plan for the units behind the first ones", policyPlans>,
     ListOption<"save", "save", "std::string",
                "Operations that selective saves, such as aten.mm.*">,
     Option<"everySecondProduct", "every-second-product", "bool",
