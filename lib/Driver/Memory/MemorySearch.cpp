@@ -47,6 +47,8 @@ static constexpr double kWantedPart = 0.99;
 static constexpr double kCheapPart = 0.01;
 /// How many steps that are too large are tried with a policy for some units.
 static constexpr unsigned kNumBetween = 2;
+/// The first layers free more for their time than what lies on the line.
+static constexpr double kBetweenSlack = 1.05;
 /// Tensors that an error names.
 static constexpr size_t kNumNamed = 3;
 
@@ -481,7 +483,7 @@ void MemorySearch::tryWithoutChunks() {
 
 /// Pairs of a choice that is too large and one with a policy that fits, those
 /// first between which the quickest step is to be expected if bytes and seconds
-/// change evenly from one to the other.
+/// change evenly from one to the other; none that would hardly be the best.
 std::vector<MemorySearch::Between> MemorySearch::findBetween() const {
   std::optional<unsigned> best = findBest();
   if (!best || !mayApplyPolicy)
@@ -493,10 +495,12 @@ std::vector<MemorySearch::Between> MemorySearch::findBetween() const {
       continue;
     for (auto [j, smaller] : llvm::enumerate(plan.choices)) {
       if (smaller.getBytes() > plan.limit || !options[j].policy ||
-          hasSomeUnits(options[j]) || smaller.seconds <= larger.seconds)
+          hasSomeUnits(options[j]) || smaller.seconds <= larger.seconds ||
+          (options[i].policy &&
+           options[i].policy->policy == options[j].policy->policy))
         continue;
       double seconds = estimateBetween(larger, smaller);
-      if (seconds < plan.choices[*best].seconds)
+      if (seconds < kBetweenSlack * plan.choices[*best].seconds)
         found.push_back(
             {static_cast<unsigned>(i), static_cast<unsigned>(j), seconds});
     }

@@ -66,3 +66,18 @@ TEST(TakeLessTest, ComputesMoreUnitsAgain) {
   EXPECT_FALSE(takeLess(some, some, 30, 10));
   EXPECT_EQ(some.policy->units, 5);
 }
+
+TEST(TakeLessTest, KindsDoNotDifferInNumbers) {
+  StepOptions some;
+  some.policy.emplace().policy = tg::PolicyPlan::Full;
+  std::string all = describeKind(some);
+  some.policy->units = 4;
+  std::string four = describeKind(some);
+  EXPECT_NE(four, all);
+  some.policy->units = 5;
+  EXPECT_EQ(describeKind(some), four);
+  EXPECT_EQ(describeKind(withBudget(1)), describeKind(withBudget(2)));
+  EXPECT_NE(describeKind(withBudget(1)), describeKind(StepOptions()));
+  EXPECT_EQ(describeKind(withOffload(1)), describeKind(withOffload(2)));
+  EXPECT_NE(describeKind(withOffload(1)), describeKind(StepOptions()));
+}
