@@ -118,7 +118,7 @@ def frontiers(name: str, models: Mapping[str, Mapping[str, Any]]) -> Path:
         panel.set_title(f"{model['title']}, {model['ranks']} ranks")
         panel.set_xlabel("GB on each rank")
         panel.set_ylabel("ms a step, simulated")
-        panel.set_ylim(bottom=0)
+        panel.set_ylim(0, 1.08 * panel.get_ylim()[1])
         panel.spines[["top", "right"]].set_visible(False)
     for panel in axes.flat[len(models):]:
         panel.set_visible(False)
