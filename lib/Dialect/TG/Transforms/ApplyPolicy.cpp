@@ -57,7 +57,7 @@ private:
   void report(FunctionOpInterface func);
   LogicalResult checkSaveList(FunctionOpInterface func);
 
-  /// `modules` and `save`, parsed.
+  /// `modules`, `units`, `others` and `save`, parsed.
   std::vector<std::string> patterns;
   UnitPlans plans;
   SmallVector<llvm::GlobPattern> saved;
