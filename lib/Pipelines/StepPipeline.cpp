@@ -11,6 +11,7 @@
 #include "regather/Dialect/TG/Transforms/OptimizerGroups.h"
 #include "regather/Pipelines/PassOptionText.h"
 #include "regather/Pipelines/Pipelines.h"
+#include "regather/Pipelines/StepOptionText.h"
 
 #include "llvm/ADT/SetVector.h"
 

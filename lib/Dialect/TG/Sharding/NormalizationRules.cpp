@@ -9,6 +9,7 @@
 #include "NodeRules.h"
 
 using namespace mlir;
+using namespace regather;
 using namespace regather::tg;
 using namespace regather::tg::sharding;
 

@@ -28,7 +28,7 @@ class RowBlocksTest : public ::testing::Test {
 protected:
   RowBlocksTest() {
     DialectRegistry dialects;
-    registerAllDialects(dialects);
+    regather::registerAllDialects(dialects);
     context.appendDialectRegistry(dialects);
   }
 

@@ -21,7 +21,7 @@ class ElementFusionTest : public ::testing::Test {
 protected:
   ElementFusionTest() {
     mlir::DialectRegistry dialects;
-    registerAllDialects(dialects);
+    regather::registerAllDialects(dialects);
     context.appendDialectRegistry(dialects);
     loadKernelDialects(&context);
   }
