@@ -50,7 +50,7 @@ class KernelCompilerTest : public ::testing::Test {
 protected:
   KernelCompilerTest()
       : target(llvm::cantFail(KernelTarget::detectHost(/*blockBytes=*/4096))) {
-    regather::registerAllDialects(dialects);
+    registerAllDialects(dialects);
   }
 
   mlir::DialectRegistry dialects;

@@ -28,7 +28,7 @@ class RowBlocksTest : public ::testing::Test {
 protected:
   RowBlocksTest() {
     DialectRegistry dialects;
-    regather::registerAllDialects(dialects);
+    registerAllDialects(dialects);
     context.appendDialectRegistry(dialects);
   }
 

@@ -21,7 +21,7 @@ class ElementFusionTest : public ::testing::Test {
 protected:
   ElementFusionTest() {
     mlir::DialectRegistry dialects;
-    regather::registerAllDialects(dialects);
+    registerAllDialects(dialects);
     context.appendDialectRegistry(dialects);
     loadKernelDialects(&context);
   }
