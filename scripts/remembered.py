@@ -76,7 +76,8 @@ class Remembered:
             scratch.unlink(missing_ok=True)
 
     def remove_old(self) -> None:
-        """Entries, kernels and captures of tests that nobody used for long."""
+        """Entries and captures of tests that nobody used for long; kernels are
+        removed by the compiler."""
         if not self.folder:
             return
         oldest = time.time() - DAYS * 24 * 3600

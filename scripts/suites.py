@@ -152,10 +152,10 @@ def longest_first(tests: list[Path]) -> list[Path]:
 
 def kept_by_tests(remembered: Remembered, scratch: Path) -> dict[str, str]:
     """Where kernels that tests compile and models that they capture stay: in the
-    user's cache, kernels for these sources of the compiler; or in `scratch`."""
+    user's cache, or in `scratch`. Every build finds the code of kernels that it
+    lowers to the same programs of LLVM as one before."""
     cache = remembered.folder.parent if remembered.folder else scratch
-    product = inputs.hash_of_trees(inputs.PRODUCT).hex()[:16]
-    return {"REGATHER_TEST_KERNELS": str(cache / "test-kernels" / product),
+    return {"REGATHER_TEST_KERNELS": str(cache / "test-kernels"),
             "REGATHER_TEST_CAPTURES": str(cache / "test-captures")}
 
 

@@ -17,7 +17,7 @@ BUILD = Path(os.environ.get("REGATHER_BUILD_DIR", ROOT / "build")).resolve()
 ENGINES = ("cpu", "interpreter")
 
 # What the tests compile stays out of the user's cache; `./dev check` keeps it in a
-# folder of its own for each state of the sources.
+# folder of its own.
 os.environ["REGATHER_CACHE_DIR"] = os.environ.get(
     "REGATHER_TEST_KERNELS", str(BUILD / "kernel-cache"))
 

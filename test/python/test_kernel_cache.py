@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ func.func @step(%x: tensor<64x64xf32>, %y: tensor<64x64xbf16>,
 """
 # The two products are one kernel.
 COUNT = 3
+# The code of a kernel is kept by its text, and once more by its program of LLVM.
+ENTRIES = 2 * COUNT
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ def test_the_second_run_compiles_nothing(step: Path, tmp_path: Path) -> None:
     assert [plain.compiled, cold.compiled, warm.compiled] == [COUNT, COUNT, 0]
     assert plain.results == cold.results == warm.results
     assert plain.stderr == cold.stderr == warm.stderr == ""
-    assert len(get_entries(tmp_path / "cache")) == COUNT
+    assert len(get_entries(tmp_path / "cache")) == ENTRIES
 
 
 def test_the_number_of_threads_changes_nothing(step: Path,
@@ -79,7 +82,7 @@ def test_the_number_of_threads_changes_nothing(step: Path,
         [(entry.name, entry.read_bytes())
          for entry in get_entries(tmp_path / str(threads))]
         for threads in (1, 3))
-    assert len(first) == COUNT
+    assert len(first) == ENTRIES
     assert first == second
 
 
@@ -103,14 +106,37 @@ def test_another_step_shares_its_kernels(step: Path, tmp_path: Path) -> None:
 def test_a_damaged_entry_is_rebuilt(step: Path, tmp_path: Path, damage) -> None:
     cache = f"--cache-dir={tmp_path / 'cache'}"
     before = run_step(step, cache)
-    victim = get_entries(tmp_path / "cache")[1]
-    whole = victim.read_bytes()
-    victim.write_bytes(damage(whole))
-    after = run_step(step, cache)
-    assert (after.compiled, after.cached) == (1, COUNT - 1)
-    assert after.results == before.results
-    assert victim.read_bytes() == whole
+    entries = get_entries(tmp_path / "cache")
+    # By its text or by its program: the other one gives its code.
+    whole = entries[1].read_bytes()
+    entries[1].write_bytes(damage(whole))
     assert run_step(step, cache).compiled == 0
+    contents = [entry.read_bytes() for entry in entries]
+    for entry, data in zip(entries, contents, strict=True):
+        entry.write_bytes(damage(data))
+    after = run_step(step, cache)
+    assert (after.compiled, after.cached) == (COUNT, 0)
+    assert after.results == before.results
+    assert entries[1].read_bytes() == whole
+    assert run_step(step, cache).compiled == 0
+
+
+def test_another_build_compiles_nothing(step: Path, tmp_path: Path) -> None:
+    """As long as it lowers kernels to the same programs."""
+    cache = f"--cache-dir={tmp_path / 'cache'}"
+    first = run_step(step, cache)
+    copy = tmp_path / "regather"
+    shutil.copy(BUILD / "bin/regather", copy)
+    outputs = tmp_path / "copy.safetensors"
+    result = subprocess.run(
+        [copy, "run", step, "--random-inputs=1", "--json", "--quiet", cache,
+         f"--outputs={outputs}"],
+        capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["kernels"]["cached"] == COUNT
+    assert outputs.read_bytes() == first.results
+    # By the texts of this build.
+    assert len(get_entries(tmp_path / "cache")) == ENTRIES + COUNT
 
 
 def test_processes_fill_one_cache_at_once(step: Path, tmp_path: Path) -> None:
@@ -121,7 +147,7 @@ def test_processes_fill_one_cache_at_once(step: Path, tmp_path: Path) -> None:
     outcomes = [run.result() for run in runs]
     assert len({outcome.results for outcome in outcomes}) == 1
     assert {outcome.stderr for outcome in outcomes} == {""}
-    assert len(get_entries(tmp_path / "cache")) == COUNT
+    assert len(get_entries(tmp_path / "cache")) == ENTRIES
     assert run_step(step, cache).compiled == 0
 
 
@@ -162,10 +188,10 @@ def test_where_the_cache_is(step: Path, tmp_path: Path) -> None:
     home = {"XDG_CACHE_HOME": str(tmp_path / "xdg")}
     variable = {**home, "REGATHER_CACHE_DIR": str(tmp_path / "variable")}
     run_step(step, f"--cache-dir={tmp_path / 'option'}", env=variable)
-    assert len(get_entries(tmp_path / "option")) == COUNT
+    assert len(get_entries(tmp_path / "option")) == ENTRIES
     assert not (tmp_path / "variable").exists()
     run_step(step, env=variable)
-    assert len(get_entries(tmp_path / "variable")) == COUNT
+    assert len(get_entries(tmp_path / "variable")) == ENTRIES
     run_step(step, env={**variable, "REGATHER_CACHE_DIR": ""})
     run_step(step, "--cache-dir=", env=variable)
     assert not (tmp_path / "xdg").exists()
@@ -173,4 +199,4 @@ def test_where_the_cache_is(step: Path, tmp_path: Path) -> None:
         [BUILD / "bin/regather", "run", step, "--random-inputs=1", "--quiet"],
         env=home, capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 0, result.stderr
-    assert len(get_entries(tmp_path / "xdg/regather")) == COUNT
+    assert len(get_entries(tmp_path / "xdg/regather")) == ENTRIES

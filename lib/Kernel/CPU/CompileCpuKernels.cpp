@@ -22,16 +22,15 @@ using namespace regather::cpu;
 static kernel::TextCompiler makeCompiler(const DialectRegistry &dialects,
                                          const KernelTarget &target) {
   auto compiler = std::make_shared<KernelCompiler>(dialects, target);
-  return [compiler](StringRef text,
-                    StringRef name) -> llvm::Expected<std::string> {
+  return [compiler](StringRef text, StringRef name,
+                    kernel::CodeSource codes) -> llvm::Expected<std::string> {
     KernelShape shape;
-    auto object = compiler->compile(text, name, shape);
+    auto object = compiler->compile(text, name, shape, codes);
     if (!object)
       return object.takeError();
-    std::string code(reinterpret_cast<const char *>(&shape),
-                     sizeof(KernelShape));
-    code += (*object)->getBuffer();
-    return code;
+    return std::string(reinterpret_cast<const char *>(&shape),
+                       sizeof(KernelShape)) +
+           *object;
   };
 }
 
@@ -66,7 +65,7 @@ cpu::compileKernels(ArrayRef<tg::KernelOp> kernels,
   MLIRContext *context = tg::KernelOp(kernels.front()).getContext();
   const DialectRegistry &dialects = context->getDialectRegistry();
   std::vector<kernel::CompiledText> compiled = kernel::compileInParallel(
-      texts, [&](StringRef text) { return target->getKey(text); },
+      texts, [&](StringRef text) { return target->getName(text); },
       [&] { return makeCompiler(dialects, *target); }, options, statistics);
   std::vector<KernelCode> codes;
   bool hasFailed = false;
@@ -79,12 +78,12 @@ cpu::compileKernels(ArrayRef<tg::KernelOp> kernels,
     KernelCode &code = codes.emplace_back();
     KernelShape shape;
     memcpy(&shape, result.code.data(), sizeof(KernelShape));
-    code.symbol = result.key;
+    code.symbol = result.name;
     code.rows = shape.numBlocks;
     code.scratchBytes = shape.scratchBytes;
     // The copy is aligned, as readers of object files expect.
     code.object = llvm::MemoryBuffer::getMemBufferCopy(
-        StringRef(result.code).drop_front(sizeof(KernelShape)), result.key);
+        StringRef(result.code).drop_front(sizeof(KernelShape)), result.name);
   }
   if (hasFailed)
     return failure();

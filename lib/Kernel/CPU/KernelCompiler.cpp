@@ -14,7 +14,7 @@
 
 #include "regather/Dialect/TG/IR/KernelAttributes.h"
 #include "regather/Kernel/CPU/Passes.h"
-#include "regather/Kernel/Compilation/ParallelCompilation.h"
+#include "regather/Kernel/Compilation/Program.h"
 #include "regather/Kernel/Transforms/KernelPipelines.h"
 #include "regather/Kernel/Transforms/ScratchLayout.h"
 
@@ -58,7 +58,7 @@ KernelTarget::KernelTarget(llvm::orc::JITTargetMachineBuilder builder,
   machine.setCodeModel(llvm::CodeModel::Small);
 
   llvm::raw_string_ostream os(description);
-  os << kernel::describeCompiler() << (optimizes ? kOptimization : "O0") << '\n'
+  os << (optimizes ? kOptimization : "O0") << '\n'
      << machine.getTargetTriple().str() << '\n'
      << machine.getCPU() << '\n'
      << machine.getFeatures().getString() << '\n'
@@ -85,7 +85,7 @@ llvm::Expected<KernelTarget> KernelTarget::getProcessor(llvm::StringRef name,
   return KernelTarget(std::move(*machine), blockBytes, /*optimizes=*/true);
 }
 
-std::string KernelTarget::getKey(llvm::StringRef text) const {
+std::string KernelTarget::getName(llvm::StringRef text) const {
   return kernel::hashText(description, text);
 }
 
@@ -247,9 +247,23 @@ static bool hasBytes(tg::KernelOp kernel, int64_t bytes) {
          llvm::any_of(kernel.getResultTypes(), isLarge);
 }
 
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
-                        KernelShape &shape) {
+/// Works on `module` alone: what decides the code is in its program.
+llvm::Expected<std::string> KernelCompiler::generate(llvm::Module &module,
+                                                     bool isLarge) {
+  if (target.isOptimizing())
+    optimizeModule(module, *machine, isLarge);
+  streamStores(module);
+  prefetchLoads(module);
+  auto object = llvm::orc::SimpleCompiler(*machine)(module);
+  if (!object)
+    return object.takeError();
+  return (*object)->getBuffer().str();
+}
+
+llvm::Expected<std::string> KernelCompiler::compile(llvm::StringRef text,
+                                                    llvm::StringRef name,
+                                                    KernelShape &shape,
+                                                    kernel::CodeSource codes) {
   // Locations of the text mean nothing; the caller names the kernel.
   std::string message;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -289,9 +303,8 @@ KernelCompiler::compile(llvm::StringRef text, llvm::StringRef name,
                                                   machine.get());
   markPrefetched(*llvmModule->getFunction(kFunctionName), prefetched);
   KernelEntry(*llvmModule, name, scratch, numArguments, streamed);
-  if (target.isOptimizing())
-    optimizeModule(*llvmModule, *machine, isLarge);
-  streamStores(*llvmModule);
-  prefetchLoads(*llvmModule);
-  return llvm::orc::SimpleCompiler(*machine)(*llvmModule);
+  std::string description =
+      (target.getDescription() + (isLarge ? "large\n" : "")).str();
+  return codes(kernel::describeProgram(*llvmModule, description),
+               [&] { return generate(*llvmModule, isLarge); });
 }

@@ -10,12 +10,12 @@
 #define REGATHER_LIB_KERNEL_CPU_KERNELCOMPILER_H
 
 #include "regather/Dialect/TG/IR/TG.h"
+#include "regather/Kernel/Compilation/ParallelCompilation.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/Support/Error.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 #include <memory>
 #include <string>
@@ -34,10 +34,12 @@ public:
   static llvm::Expected<KernelTarget> getProcessor(llvm::StringRef name,
                                                    int64_t blockBytes);
 
-  /// Names the code that `text` becomes: a hash in hexadecimal digits. Also the
-  /// name of the function in the object file, which therefore does not depend
-  /// on the other kernels of a step.
-  std::string getKey(llvm::StringRef text) const;
+  /// What the function is called that `text` becomes: a hash in hexadecimal
+  /// digits, which does not depend on the other kernels of a step.
+  std::string getName(llvm::StringRef text) const;
+
+  /// The processor, its features and how code is optimised.
+  llvm::StringRef getDescription() const { return description; }
 
   /// Reading the features of a processor takes as long as some kernels do.
   llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createMachine() const;
@@ -69,12 +71,15 @@ public:
   KernelCompiler(const mlir::DialectRegistry &dialects,
                  const KernelTarget &target);
 
-  /// Compiles a module that holds one `tg.kernel` to an object file with the
-  /// function `name`.
-  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-  compile(llvm::StringRef text, llvm::StringRef name, KernelShape &shape);
+  /// Compiles a module that holds one `tg.kernel` to the bytes of an object
+  /// file with the function `name`.
+  llvm::Expected<std::string>
+  compile(llvm::StringRef text, llvm::StringRef name, KernelShape &shape,
+          kernel::CodeSource codes = kernel::generateCode);
 
 private:
+  llvm::Expected<std::string> generate(llvm::Module &module, bool isLarge);
+
   mlir::MLIRContext context;
   /// `kernel-to-llvm`.
   mlir::PassManager pipeline;

@@ -24,6 +24,9 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 using namespace regather;
 using namespace regather::kernel;
 using llvm::StringRef;
@@ -34,7 +37,7 @@ static constexpr llvm::StringLiteral kMagic = "rgkernel";
 /// pruneCache looks at files of this name only.
 static constexpr llvm::StringLiteral kPrefix = "llvmcache-";
 
-static constexpr uint64_t kMaxFiles = 20000;
+static constexpr uint64_t kMaxFiles = 65536;
 
 static std::string makeHeader(StringRef key, StringRef object) {
   llvm::BLAKE3 hasher;
@@ -50,12 +53,15 @@ std::string KernelCache::getPath(StringRef key) const {
 }
 
 std::unique_ptr<llvm::MemoryBuffer> KernelCache::lookup(StringRef key) const {
-  // The access time orders entries when the cache is pruned.
-  auto handle = fs::openNativeFileForRead(getPath(key), fs::OF_UpdateAtime);
+  auto handle = fs::openNativeFileForRead(getPath(key));
   if (!handle) {
     llvm::consumeError(handle.takeError());
     return nullptr;
   }
+  // The access time orders entries when the cache is pruned, and systems update
+  // it once a day or never. Without it, an entry is removed too early.
+  const timespec times[] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
+  (void)futimens(*handle, times);
   // Read, not mapped: what was checked cannot change afterwards.
   auto file = llvm::MemoryBuffer::getOpenFile(*handle, key, /*FileSize=*/-1,
                                               /*RequiresNullTerminator=*/false,
@@ -88,12 +94,12 @@ llvm::Error KernelCache::store(StringRef key, StringRef object) const {
   return failure ? explain(failure.getMessage()) : llvm::Error::success();
 }
 
-void KernelCache::prune() const {
+void KernelCache::prune(std::chrono::seconds interval) const {
   // pruneCache ends the program if there is no such folder.
   if (!fs::is_directory(directory))
     return;
   llvm::CachePruningPolicy policy;
-  policy.Interval = std::chrono::seconds(0);
+  policy.Interval = interval;
   policy.Expiration = std::chrono::seconds(0);
   policy.MaxSizeBytes = maxBytes;
   policy.MaxSizeFiles = kMaxFiles;

@@ -21,6 +21,7 @@
 #include "llvm/TargetParser/Host.h"
 
 #include <atomic>
+#include <chrono>
 #include <dlfcn.h>
 #include <mutex>
 #include <optional>
@@ -80,19 +81,28 @@ size_t kernel::getFirstText(uint64_t process, size_t count) {
   return static_cast<size_t>((part >> 32) * count >> 32);
 }
 
+llvm::Expected<std::string> kernel::generateCode(StringRef,
+                                                 CodeGenerator generate) {
+  return generate();
+}
+
+/// To look at all entries takes longer than to compile a kernel.
+static constexpr std::chrono::seconds kPruneInterval(60);
+
 namespace {
 /// The kernels of one step, which several threads work off.
 class Compilation {
 public:
   Compilation(ArrayRef<std::string> texts,
-              llvm::function_ref<std::string(StringRef)> getKey,
+              llvm::function_ref<std::string(StringRef)> getName,
               llvm::function_ref<TextCompiler()> makeCompiler,
               const CompileOptions &options, KernelStatistics &statistics)
-      : texts(texts), getKey(getKey), makeCompiler(makeCompiler),
+      : texts(texts), getName(getName), makeCompiler(makeCompiler),
         options(options), statistics(statistics), compiled(texts.size()) {
     if (options.cacheDirectory.empty())
       return;
     cache.emplace(options.cacheDirectory);
+    build = describeCompiler();
     first = getFirstText(llvm::sys::Process::getProcessId(), texts.size());
   }
 
@@ -101,16 +111,20 @@ public:
 private:
   /// Works until no kernel is left.
   void work();
-  void compile(StringRef text, CompiledText &result, TextCompiler &compiler);
-  void lookup(CompiledText &result);
-  void store(const CompiledText &result);
+  /// True if nothing had to be generated.
+  bool compile(StringRef text, CompiledText &result, TextCompiler &compiler);
+  /// Empty if the cache does not hold it.
+  std::string lookup(StringRef key);
+  void store(StringRef key, StringRef code);
   void finish(bool isCached);
 
   ArrayRef<std::string> texts;
-  llvm::function_ref<std::string(StringRef)> getKey;
+  llvm::function_ref<std::string(StringRef)> getName;
   llvm::function_ref<TextCompiler()> makeCompiler;
   const CompileOptions &options;
   std::optional<KernelCache> cache;
+  /// Of Regather, MLIR and LLVM.
+  std::string build;
   /// Where this process begins.
   size_t first = 0;
   std::atomic<size_t> next = 0;
@@ -132,7 +146,7 @@ std::vector<CompiledText> Compilation::run() {
     pool.async([this] { work(); });
   pool.wait();
   if (cache && statistics.compiled)
-    cache->prune();
+    cache->prune(kPruneInterval);
   return std::move(compiled);
 }
 
@@ -142,37 +156,53 @@ void Compilation::work() {
   for (size_t n = next++; n < texts.size(); n = next++) {
     size_t i = (first + n) % texts.size();
     CompiledText &result = compiled[i];
-    result.key = getKey(texts[i]);
-    if (cache)
-      lookup(result);
-    bool isCached = !result.code.empty();
-    if (!isCached)
-      compile(texts[i], result, compiler);
-    finish(isCached);
+    result.name = getName(texts[i]);
+    finish(compile(texts[i], result, compiler));
   }
 }
 
-void Compilation::compile(StringRef text, CompiledText &result,
+bool Compilation::compile(StringRef text, CompiledText &result,
                           TextCompiler &compiler) {
+  std::string key = hashText(build, result.name);
+  result.code = lookup(key);
+  if (!result.code.empty())
+    return true;
   if (!compiler)
     compiler = makeCompiler();
-  auto code = compiler(text, result.key);
+  bool isCached = true;
+  auto source = [&](StringRef program,
+                    CodeGenerator generate) -> llvm::Expected<std::string> {
+    std::string programKey = hashText("program\n", program);
+    std::string found = lookup(programKey);
+    if (!found.empty())
+      return found;
+    isCached = false;
+    auto code = generate();
+    if (code)
+      store(programKey, *code);
+    return code;
+  };
+  auto code = compiler(text, result.name, source);
   if (!code) {
     result.error = llvm::toString(code.takeError());
-    return;
+    return false;
   }
   result.code = std::move(*code);
-  if (cache && canStore)
-    store(result);
+  store(key, result.code);
+  return isCached;
 }
 
-void Compilation::lookup(CompiledText &result) {
-  if (std::unique_ptr<llvm::MemoryBuffer> entry = cache->lookup(result.key))
-    result.code = entry->getBuffer().str();
+std::string Compilation::lookup(StringRef key) {
+  if (!cache)
+    return "";
+  std::unique_ptr<llvm::MemoryBuffer> entry = cache->lookup(key);
+  return entry ? entry->getBuffer().str() : "";
 }
 
-void Compilation::store(const CompiledText &result) {
-  llvm::Error error = cache->store(result.key, result.code);
+void Compilation::store(StringRef key, StringRef code) {
+  if (!cache || !canStore)
+    return;
+  llvm::Error error = cache->store(key, code);
   if (!error)
     return;
   // The next one would fare no better.
@@ -192,9 +222,9 @@ void Compilation::finish(bool isCached) {
 
 std::vector<CompiledText>
 kernel::compileInParallel(ArrayRef<std::string> texts,
-                          llvm::function_ref<std::string(StringRef)> getKey,
+                          llvm::function_ref<std::string(StringRef)> getName,
                           llvm::function_ref<TextCompiler()> makeCompiler,
                           const CompileOptions &options,
                           KernelStatistics &statistics) {
-  return Compilation(texts, getKey, makeCompiler, options, statistics).run();
+  return Compilation(texts, getName, makeCompiler, options, statistics).run();
 }

@@ -26,7 +26,8 @@ namespace regather::nvptx {
 static LogicalResult emitBinary(gpu::GPUModuleOp module,
                                 const nvptx::GpuArchitecture &architecture,
                                 StringRef libdevice) {
-  auto ptx = nvptx::emitPtx(module, module.getName(), architecture, libdevice);
+  auto ptx = nvptx::emitPtx(module, module.getName(), architecture, libdevice,
+                            kernel::generateCode);
   if (!ptx)
     return module.emitError()
            << "cannot compile the module for " << architecture.name << ": "

@@ -27,8 +27,8 @@ static constexpr llvm::StringLiteral kEntryPrefix = "kernel_";
 /// Digits of the key in the name of an entry.
 static constexpr size_t kEntryDigits = 32;
 
-static std::string getEntryName(StringRef key) {
-  return (kEntryPrefix + key.take_front(kEntryDigits)).str();
+static std::string getEntryName(StringRef hash) {
+  return (kEntryPrefix + hash.take_front(kEntryDigits)).str();
 }
 
 namespace {
@@ -57,7 +57,7 @@ public:
   /// Code as the cache keeps it: a line with the launch plan and then the PTX.
   llvm::Expected<std::string>
   compile(StringRef text, StringRef name,
-          const nvptx::KernelCompileOptions &options);
+          const nvptx::KernelCompileOptions &options, kernel::CodeSource codes);
 
 private:
   /// Runs `action`; its first error is that of the result.
@@ -130,7 +130,8 @@ llvm::Expected<OwningOpRef<ModuleOp>> GpuModuleCompiler::lower(StringRef text,
 
 llvm::Expected<std::string>
 GpuModuleCompiler::compile(StringRef text, StringRef name,
-                           const nvptx::KernelCompileOptions &options) {
+                           const nvptx::KernelCompileOptions &options,
+                           kernel::CodeSource codes) {
   auto lowered = lower(text, name);
   if (!lowered)
     return lowered.takeError();
@@ -138,8 +139,8 @@ GpuModuleCompiler::compile(StringRef text, StringRef name,
   json::Value plan = nvptx::toJSON(nvptx::getLaunchPlan(module));
   if (llvm::Error error = explain([&] { return toNvvm.run(**lowered); }))
     return std::move(error);
-  auto ptx =
-      nvptx::emitPtx(module, name, *options.architecture, options.libdevice);
+  auto ptx = nvptx::emitPtx(module, name, *options.architecture,
+                            options.libdevice, codes);
   if (!ptx)
     return ptx.takeError();
   return llvm::formatv("{0}\n", plan).str() + *ptx;
@@ -166,17 +167,18 @@ nvptx::compileGpuModules(const DialectRegistry &dialects,
                          ArrayRef<std::string> texts, GpuModuleBuilder build,
                          const KernelCompileOptions &options,
                          kernel::KernelStatistics &statistics) {
-  std::string description =
-      kernel::describeCompiler() + options.architecture->name.str() + '\n' +
-      options.libdevice + '\n' + (options.elastic ? "elastic\n" : "");
+  std::string description = options.architecture->name.str() + '\n' +
+                            options.libdevice + '\n' +
+                            (options.elastic ? "elastic\n" : "");
   std::vector<kernel::CompiledText> compiled = kernel::compileInParallel(
       texts,
       [&](StringRef text) { return kernel::hashText(description, text); },
       [&]() -> kernel::TextCompiler {
         auto compiler = std::make_shared<GpuModuleCompiler>(dialects, build,
                                                             options.elastic);
-        return [compiler, &options](StringRef text, StringRef key) {
-          return compiler->compile(text, getEntryName(key), options);
+        return [compiler, &options](StringRef text, StringRef name,
+                                    kernel::CodeSource codes) {
+          return compiler->compile(text, getEntryName(name), options, codes);
         };
       },
       options, statistics);

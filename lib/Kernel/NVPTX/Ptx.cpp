@@ -8,6 +8,8 @@
 
 #include "Ptx.h"
 
+#include "regather/Kernel/Compilation/Program.h"
+
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -212,10 +214,25 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
       .run(module, modules);
 }
 
+/// Works on `module` alone: what decides the PTX is in its program.
+static llvm::Expected<std::string> generatePtx(llvm::Module &module,
+                                               llvm::TargetMachine &machine) {
+  optimize(module, machine);
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream os(text);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, os, nullptr,
+                                  llvm::CodeGenFileType::AssemblyFile))
+    return llvm::createStringError("cannot be written as PTX");
+  passes.run(module);
+  return text.str().str();
+}
+
 llvm::Expected<std::string> nvptx::emitPtx(mlir::gpu::GPUModuleOp module,
                                            llvm::StringRef prefix,
                                            const GpuArchitecture &architecture,
-                                           llvm::StringRef libdevice) {
+                                           llvm::StringRef libdevice,
+                                           kernel::CodeSource codes) {
   auto machine = createMachine(architecture);
   if (!machine)
     return machine.takeError();
@@ -234,13 +251,8 @@ llvm::Expected<std::string> nvptx::emitPtx(mlir::gpu::GPUModuleOp module,
   // Tells libdevice to keep denormals and to round correctly.
   code->addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", uint32_t(0));
   privatize(*code, prefix);
-  optimize(*code, **machine);
-  llvm::SmallString<0> text;
-  llvm::raw_svector_ostream os(text);
-  llvm::legacy::PassManager passes;
-  if ((*machine)->addPassesToEmitFile(passes, os, nullptr,
-                                      llvm::CodeGenFileType::AssemblyFile))
-    return llvm::createStringError("cannot be written as PTX");
-  passes.run(*code);
-  return text.str().str();
+  std::string description =
+      (architecture.name + " " + architecture.ptxFeature + "\n").str();
+  return codes(kernel::describeProgram(*code, description),
+               [&] { return generatePtx(*code, **machine); });
 }

@@ -9,6 +9,7 @@
 #ifndef REGATHER_LIB_KERNEL_NVPTX_PTX_H
 #define REGATHER_LIB_KERNEL_NVPTX_PTX_H
 
+#include "regather/Kernel/Compilation/ParallelCompilation.h"
 #include "regather/Kernel/NVPTX/GpuArchitecture.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -25,10 +26,12 @@ void registerTranslations(mlir::DialectRegistry &registry);
 /// PTX of a lowered module with one kernel. Functions of libdevice, the bitcode
 /// at `libdevice`, are linked if any is called. Names of all but the entries
 /// begin with `prefix`. The error lists the functions that nothing defines.
+/// `codes` keeps the PTX of a program.
 llvm::Expected<std::string> emitPtx(mlir::gpu::GPUModuleOp module,
                                     llvm::StringRef prefix,
                                     const GpuArchitecture &architecture,
-                                    llvm::StringRef libdevice);
+                                    llvm::StringRef libdevice,
+                                    kernel::CodeSource codes);
 
 } // namespace regather::nvptx
 

@@ -13,6 +13,7 @@
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -40,8 +41,8 @@ public:
   llvm::Error store(llvm::StringRef key, llvm::StringRef object) const;
 
   /// Removes the entries that were used the longest time ago, until the rest is
-  /// within the bound.
-  void prune() const;
+  /// within the bound; does nothing if that was done less than `interval` ago.
+  void prune(std::chrono::seconds interval = std::chrono::seconds(0)) const;
 
   std::string getPath(llvm::StringRef key) const;
 

@@ -10,6 +10,7 @@
 #define REGATHER_KERNEL_COMPILATION_PARALLELCOMPILATION_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 
 #include <cstdint>
@@ -42,25 +43,43 @@ struct KernelStatistics {
 
 /// What a text has become.
 struct CompiledText {
-  /// Names what the text becomes.
-  std::string key;
+  /// What its functions are called, or how their names begin.
+  std::string name;
   /// Empty if the text cannot be compiled.
   std::string code;
   std::string error;
 };
 
-/// Compiles one text after the other. `key` is its key.
+using CodeGenerator = llvm::function_ref<llvm::Expected<std::string>()>;
+
+/// The code of a program of LLVM, which decides it: see `describeProgram`.
+/// Taken from the cache, or made by the generator and stored there.
+using CodeSource = llvm::function_ref<llvm::Expected<std::string>(
+    llvm::StringRef program, CodeGenerator generate)>;
+
+/// A source that keeps nothing.
+llvm::Expected<std::string> generateCode(llvm::StringRef program,
+                                         CodeGenerator generate);
+
+/// Compiles one text after the other to functions of the given name. What takes
+/// longest, from a program of LLVM to code, is left to the source.
 using TextCompiler = std::function<llvm::Expected<std::string>(
-    llvm::StringRef text, llvm::StringRef key)>;
+    llvm::StringRef text, llvm::StringRef name, CodeSource codes)>;
 
 /// The code of each text: taken from the cache, or compiled and stored there,
 /// on several threads, each with a compiler of its own. What comes out does not
-/// depend on their number, nor on what the cache holds. Processes that compile
-/// the same texts at the same time, such as the ranks of a job, begin at
-/// different ones, so that each finds most of them in the cache.
+/// depend on their number, nor on what the cache holds. It is looked for twice:
+/// by text, for this build of Regather, and once lowered, by the program of
+/// LLVM, which other builds left if they lower the text in the same way.
+/// Processes that compile the same texts at the same time, such as the ranks of
+/// a job, begin at different ones, so that each finds most of them in the
+/// cache.
+///
+/// `getName` names a text with all that the compiler is asked for, by hash, in
+/// letters and digits.
 std::vector<CompiledText>
 compileInParallel(llvm::ArrayRef<std::string> texts,
-                  llvm::function_ref<std::string(llvm::StringRef)> getKey,
+                  llvm::function_ref<std::string(llvm::StringRef)> getName,
                   llvm::function_ref<TextCompiler()> makeCompiler,
                   const CompileOptions &options, KernelStatistics &statistics);
 

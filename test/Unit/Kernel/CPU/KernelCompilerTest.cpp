@@ -31,10 +31,11 @@ tg.kernel @kernel(%x: tensor<4xf32>) -> tensor<4xf32> {
 }
 
 /// The global symbols of an object file that others define, or it itself.
-static std::vector<std::string> getSymbols(const llvm::MemoryBuffer &object,
+static std::vector<std::string> getSymbols(llvm::StringRef object,
                                            bool undefined) {
+  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(object);
   auto file =
-      llvm::cantFail(llvm::object::ObjectFile::createObjectFile(object));
+      llvm::cantFail(llvm::object::ObjectFile::createObjectFile(*buffer));
   std::vector<std::string> names;
   for (const llvm::object::SymbolRef &symbol : file->symbols()) {
     uint32_t flags = llvm::cantFail(symbol.getFlags());
@@ -63,7 +64,7 @@ TEST_F(KernelCompilerTest, DefinesOnlyTheFunctionThatIsAskedFor) {
   KernelCompiler compiler(dialects, target);
   auto object = compiler.compile(makeKernel(1), "chosen", shape);
   ASSERT_TRUE(bool(object)) << llvm::toString(object.takeError());
-  EXPECT_EQ(getSymbols(**object, /*undefined=*/false),
+  EXPECT_EQ(getSymbols(*object, /*undefined=*/false),
             std::vector<std::string>{"chosen"});
 }
 
@@ -72,15 +73,40 @@ TEST_F(KernelCompilerTest, NamesCodeThatIsNotOptimisedOtherwise) {
   KernelTarget quick = llvm::cantFail(
       KernelTarget::detectHost(/*blockBytes=*/4096, /*optimizes=*/false));
   std::string text = makeKernel(1);
-  EXPECT_NE(quick.getKey(text), target.getKey(text));
+  EXPECT_NE(quick.getName(text), target.getName(text));
   KernelCompiler compiler(dialects, target), quickCompiler(dialects, quick);
   KernelShape quickShape;
   auto object = compiler.compile(text, "chosen", shape);
   auto other = quickCompiler.compile(text, "chosen", quickShape);
   ASSERT_TRUE(bool(object)) << llvm::toString(object.takeError());
   ASSERT_TRUE(bool(other)) << llvm::toString(other.takeError());
-  EXPECT_NE((*object)->getBuffer(), (*other)->getBuffer());
+  EXPECT_NE(*object, *other);
   EXPECT_EQ(shape.numBlocks, quickShape.numBlocks);
+}
+
+TEST_F(KernelCompilerTest, ProgramsSayAllThatDecidesTheCode) {
+  auto getProgram = [&](const KernelTarget &target, int constant) {
+    KernelCompiler compiler(dialects, target);
+    std::string seen;
+    auto code =
+        compiler.compile(makeKernel(constant), "chosen", shape,
+                         [&](llvm::StringRef program, kernel::CodeGenerator) {
+                           seen = program.str();
+                           return llvm::Expected<std::string>("kept");
+                         });
+    EXPECT_EQ(llvm::cantFail(std::move(code)), "kept");
+    return seen;
+  };
+  KernelTarget quick = llvm::cantFail(
+      KernelTarget::detectHost(/*blockBytes=*/4096, /*optimizes=*/false));
+  std::string program = getProgram(target, 1);
+  EXPECT_EQ(getProgram(target, 1), program);
+  EXPECT_NE(getProgram(target, 2), program);
+  EXPECT_NE(getProgram(quick, 1), program);
+#if defined(__x86_64__)
+  KernelTarget old = llvm::cantFail(KernelTarget::getProcessor("x86-64", 4096));
+  EXPECT_NE(getProgram(old, 1), program);
+#endif
 }
 
 #if defined(__x86_64__)
@@ -134,15 +160,15 @@ tg.kernel @kernel(%w: tensor<3xbf16> {tg.rows = 0 : i64},
         dialects, llvm::cantFail(KernelTarget::getProcessor(name, 4096)));
     auto object = compiler.compile(kernel, "chosen", shape);
     ASSERT_TRUE(bool(object)) << llvm::toString(object.takeError());
-    EXPECT_EQ(getSymbols(**object, /*undefined=*/true),
+    EXPECT_EQ(getSymbols(*object, /*undefined=*/true),
               std::vector<std::string>{});
   }
 }
 #endif
 
 TEST_F(KernelCompilerTest, KeysTellKernelsApart) {
-  EXPECT_EQ(target.getKey(makeKernel(1)), target.getKey(makeKernel(1)));
-  EXPECT_NE(target.getKey(makeKernel(1)), target.getKey(makeKernel(2)));
+  EXPECT_EQ(target.getName(makeKernel(1)), target.getName(makeKernel(1)));
+  EXPECT_NE(target.getName(makeKernel(1)), target.getName(makeKernel(2)));
 }
 
 TEST_F(KernelCompilerTest, SaysWhatIsWrong) {

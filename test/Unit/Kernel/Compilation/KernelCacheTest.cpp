@@ -135,8 +135,9 @@ TEST_F(KernelCacheTest, PrunesTheLeastRecentlyUsed) {
     int fd;
     ASSERT_FALSE(fs::openFileForWrite(cache.getPath(std::to_string(i)), fd,
                                       fs::CD_OpenExisting, fs::OF_Append));
+    // Within a day, in which reading alone may not change when it was used.
     EXPECT_FALSE(fs::setLastAccessAndModificationTime(
-        fd, now - std::chrono::hours(8 - i)));
+        fd, now - std::chrono::hours(8 - i), now - std::chrono::hours(10)));
     auto file = fs::convertFDToNativeFile(fd);
     EXPECT_FALSE(fs::closeFile(file));
   }
@@ -154,6 +155,19 @@ TEST_F(KernelCacheTest, PrunesTheLeastRecentlyUsed) {
       left += std::to_string(i);
   EXPECT_EQ(left, "167");
   EXPECT_EQ(read(foreign).size(), 10000u);
+}
+
+TEST_F(KernelCacheTest, PrunesOnceInAWhile) {
+  std::string object(1000, 'x');
+  KernelCache cache(directory, /*maxBytes=*/10);
+  ASSERT_EQ(store(cache, "first", object), "");
+  cache.prune(std::chrono::hours(1));
+  EXPECT_EQ(cache.lookup("first"), nullptr);
+  ASSERT_EQ(store(cache, "second", object), "");
+  cache.prune(std::chrono::hours(1));
+  EXPECT_EQ(lookup(cache, "second"), object);
+  cache.prune();
+  EXPECT_EQ(cache.lookup("second"), nullptr);
 }
 
 TEST_F(KernelCacheTest, IsSafeUnderConcurrentUse) {

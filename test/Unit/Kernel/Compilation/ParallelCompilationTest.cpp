@@ -17,17 +17,26 @@ using namespace regather::kernel;
 using llvm::StringRef;
 namespace fs = llvm::sys::fs;
 
-/// Compiles texts to themselves; `order` gets them as they are compiled.
+/// Compiles texts to themselves, by way of a program that is the last word of
+/// the text; `order` gets texts as they are lowered and programs as code is
+/// made.
 static std::vector<CompiledText> compile(llvm::ArrayRef<std::string> texts,
                                          const CompileOptions &options,
                                          KernelStatistics &statistics,
                                          std::vector<std::string> &order) {
-  auto compileText = [&](StringRef text,
-                         StringRef) -> llvm::Expected<std::string> {
+  auto compileText = [&](StringRef text, StringRef,
+                         CodeSource codes) -> llvm::Expected<std::string> {
     order.push_back(text.str());
     if (text == "wrong")
       return llvm::createStringError("it is wrong");
-    return text.str();
+    StringRef program = text.rsplit(' ').second;
+    auto code = codes(program, [&]() -> llvm::Expected<std::string> {
+      order.push_back(program.str());
+      return program.str();
+    });
+    if (!code)
+      return code.takeError();
+    return text.drop_back(program.size()).str() + *code;
   };
   return compileInParallel(
       texts, [](StringRef text) { return hashText("test", text); },
@@ -76,7 +85,33 @@ TEST(ParallelCompilationTest, ResultsAreInTheOrderOfTheTexts) {
       // What failed is not kept.
       bool isKept = !cache.empty() && pass == 1;
       EXPECT_EQ(statistics.cached, isKept ? 19 : 0);
-      EXPECT_EQ(order.size(), isKept ? 1u : 20u);
+      // Of the other 19, the code is made and not only the text lowered.
+      EXPECT_EQ(order.size(), isKept ? 1u : 39u);
     }
+  EXPECT_FALSE(fs::remove_directories(folder));
+}
+
+TEST(ParallelCompilationTest, CodeIsFoundByItsProgram) {
+  llvm::SmallString<128> folder;
+  ASSERT_FALSE(fs::createUniqueDirectory("regather", folder));
+  CompileOptions options;
+  options.threads = 1;
+  options.cacheDirectory = folder.str().str();
+  std::vector<std::string> order;
+  KernelStatistics first, second;
+  compile({"one program"}, options, first, order);
+  EXPECT_EQ(first.compiled, 1);
+  EXPECT_EQ(order, std::vector<std::string>({"one program", "program"}));
+  // As after a change of Regather that lowers a text anew, but to what it was.
+  order.clear();
+  auto compiled =
+      compile({"another program", "other code"}, options, second, order);
+  EXPECT_EQ(compiled[0].code, "another program");
+  EXPECT_EQ(compiled[1].code, "other code");
+  EXPECT_EQ(second.cached, 1);
+  EXPECT_EQ(second.compiled, 1);
+  llvm::sort(order);
+  EXPECT_EQ(order, std::vector<std::string>(
+                       {"another program", "code", "other code"}));
   EXPECT_FALSE(fs::remove_directories(folder));
 }
