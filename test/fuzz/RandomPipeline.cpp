@@ -179,6 +179,28 @@ static std::string drawOffload(Draw &draw) {
   }
 }
 
+/// Options of tg-apply-policy that say something about some units belong to a
+/// policy, and to each other.
+static std::string agreeOnUnits(Draw &draw, StringRef options) {
+  llvm::SmallVector<StringRef> words;
+  options.split(words, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  auto starts = [&](StringRef prefix) {
+    return llvm::any_of(
+        words, [&](StringRef word) { return word.starts_with(prefix); });
+  };
+  bool hasPolicy = starts("policy=full") || starts("policy=selective");
+  bool hasUnits = hasPolicy && (starts("units=") || starts("others="));
+  llvm::erase_if(words, [&](StringRef word) {
+    return word.starts_with("units=") ||
+           (!hasPolicy && word.starts_with("others="));
+  });
+  std::string text = llvm::join(words, " ");
+  // More than there are is an error.
+  return hasUnits
+             ? text + " units=" + std::to_string(draw.oneOf({0, 1, 1, 2, 3}))
+             : text;
+}
+
 PassCall regather::fuzz::drawCall(Draw &draw, StringRef pass,
                                   const StepNames &names) {
   PassCall call{pass.str(), ""};
@@ -209,6 +231,8 @@ PassCall regather::fuzz::drawCall(Draw &draw, StringRef pass,
     add("keep-gradients=true");
   if (pass == "tg-offload")
     call.options = drawOffload(draw);
+  if (pass == "tg-apply-policy")
+    call.options = agreeOnUnits(draw, call.options);
   // Options that name axes are drawn without a look at the mesh.
   if (pass == "tg-shard-parameters" && options.contains("mesh=rep:") &&
       !options.contains("axis=") && draw.percent(60))
