@@ -21,7 +21,6 @@
 #include "llvm/TargetParser/Host.h"
 
 #include <atomic>
-#include <chrono>
 #include <dlfcn.h>
 #include <mutex>
 #include <optional>
@@ -86,9 +85,6 @@ llvm::Expected<std::string> kernel::generateCode(StringRef,
   return generate();
 }
 
-/// To look at all entries takes longer than to compile a kernel.
-static constexpr std::chrono::seconds kPruneInterval(60);
-
 namespace {
 /// The kernels of one step, which several threads work off.
 class Compilation {
@@ -146,7 +142,7 @@ std::vector<CompiledText> Compilation::run() {
     pool.async([this] { work(); });
   pool.wait();
   if (cache && statistics.compiled)
-    cache->prune(kPruneInterval);
+    cache->prune(KernelCache::kPruneInterval);
   return std::move(compiled);
 }
 

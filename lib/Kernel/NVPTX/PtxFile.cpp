@@ -195,6 +195,6 @@ nvptx::assemblePtx(StringRef text, const KernelCompileOptions &options,
   if (error)
     statistics.cacheError = llvm::toString(std::move(error));
   else
-    cache.prune();
+    cache.prune(kernel::KernelCache::kPruneInterval);
   return finish(std::move(*assembled));
 }

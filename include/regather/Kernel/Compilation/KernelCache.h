@@ -26,6 +26,9 @@ namespace regather::kernel {
 class KernelCache {
 public:
   static constexpr uint64_t kDefaultMaxBytes = uint64_t(1) << 30;
+  /// How often to prune: to look at all entries takes longer than to compile a
+  /// kernel.
+  static constexpr std::chrono::seconds kPruneInterval{60};
 
   /// The folder is made when the first entry is stored.
   explicit KernelCache(llvm::StringRef directory,
