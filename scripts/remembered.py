@@ -85,7 +85,8 @@ class Remembered:
             if path.stat().st_mtime < oldest:
                 path.unlink(missing_ok=True)
         for path in self.folder.parent.glob("test-*/*"):
-            if path.stat().st_mtime < oldest:
+            # Kernels are files, which another process may remove meanwhile.
+            if path.is_dir() and path.stat().st_mtime < oldest:
                 shutil.rmtree(path, ignore_errors=True)
 
 
