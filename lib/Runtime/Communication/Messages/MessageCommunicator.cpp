@@ -105,7 +105,8 @@ std::string MessageCommunicator::describeOpen() {
       if (first != group.queue.end())
         text += (text.empty() ? "it is at " : ", ") + describe(**first);
     }
-  return text.empty() ? "it is between steps" : text;
+  return (text.empty() ? "it is between steps" : text) +
+         processes.describeStopped();
 }
 
 //===----------------------------------------------------------------------===//
@@ -323,7 +324,8 @@ Failure MessageCommunicator::gather(const void *data, int64_t bytes, int32_t to,
   // The thread, which makes no call while it is idle, needs the mutex to go on.
   if (!hasProgress.wait_for(lock, timeout, [&] { return failure || isIdle(); }))
     fail(Failure("timeout: rank " + std::to_string(transport.getRank()) +
-                     " has not completed its collectives",
+                     " has not completed its collectives" +
+                     processes.describeStopped(),
                  RG_ERROR_TIMEOUT));
   if (!failure)
     if (Failure problem = gatherNow(data, bytes, to, parts))
@@ -361,7 +363,8 @@ Failure MessageCommunicator::lookForCause(EndedPeers &ended) {
                            ((*first)->open.empty()
                                 ? ""
                                 : ", with messages open with " +
-                                      describePeers((*first)->open)),
+                                      describePeers((*first)->open)) +
+                           processes.describeStopped(),
                        RG_ERROR_TIMEOUT);
   }
   return Failure();

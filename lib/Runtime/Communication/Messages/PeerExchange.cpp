@@ -42,10 +42,7 @@ regather::runtime::describePeers(const std::vector<OpenMessage> &messages) {
   std::set<int32_t> peers;
   for (const OpenMessage &message : messages)
     peers.insert(message.peer);
-  std::string text;
-  for (int32_t peer : peers)
-    text += (text.empty() ? "" : ", ") + std::to_string(peer);
-  return (peers.size() == 1 ? "rank " : "ranks ") + text;
+  return formatRanks(peers);
 }
 
 Failure EndedPeers::look(Clock::time_point now,
@@ -94,7 +91,8 @@ Failure PeerExchange::complete() {
       return Failure();
     EndedPeers::Clock::time_point now = EndedPeers::Clock::now();
     if (now - begin > timeout)
-      return Failure("timeout: nothing was heard of " + describePeers(messages),
+      return Failure("timeout: nothing was heard of " +
+                         describePeers(messages) + processes.describeStopped(),
                      RG_ERROR_TIMEOUT);
     if (Failure problem = endedPeers.look(now, messages))
       return problem;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 
 namespace regather::runtime {
 
@@ -25,9 +26,12 @@ struct ProcessIdentity {
   static ProcessIdentity getOwn();
 };
 
+/// "rank 1", or "ranks 1, 3".
+std::string formatRanks(const std::set<int32_t> &ranks);
+
 /// Watches the processes of other ranks on this machine. Where memory carries
-/// the messages, nothing else tells that a process was killed. Of other
-/// machines nothing is known.
+/// the messages, nothing else tells that a process was killed or stopped. Of
+/// other machines nothing is known.
 class PeerProcesses {
 public:
   PeerProcesses() = default;
@@ -41,10 +45,19 @@ public:
   /// The ranks whose processes have ended, however. Never blocks.
   std::set<int32_t> findEnded() const;
 
+  /// What a time-out adds, whomever a rank was waiting for: "; the process of
+  /// rank 2 is stopped", as a signal or a debugger stops one; "" if there is
+  /// none. Never blocks.
+  std::string describeStopped() const;
+
 private:
-  /// A descriptor of each process, which stays its own when the number is
-  /// given to another one.
-  std::map<int32_t, int> files;
+  struct Process {
+    /// A descriptor, which stays its own when the number is given to another
+    /// process.
+    int file;
+    int64_t number;
+  };
+  std::map<int32_t, Process> watched;
 };
 
 } // namespace regather::runtime
