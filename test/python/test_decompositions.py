@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -274,12 +275,43 @@ def foreach_cases() -> list[Any]:
     return cases
 
 
+# Contiguous or not, since PyTorch factorizes what needs no copy.
+def factorization_cases() -> list[Any]:
+    a, right = values(2, 4, 4), values(3, 1, 4, 5)
+    lu, pivots, _ = torch.linalg.lu_factor_ex(a)
+    lower = torch.linalg.cholesky(a @ a.mT + torch.eye(4, dtype=torch.float64))
+    singular = torch.tensor([[1.0, 2], [2, 4]], dtype=torch.float64)
+    cases: list[Any] = []
+    for matrix in (a, a.mT, a[0], a[:0]):
+        cases += [(op, matrix) for op in (
+            _aten._linalg_det.default, _aten._linalg_slogdet.default,
+            _aten.linalg_inv_ex.default, _aten.linalg_matrix_exp.default)]
+        cases += [(_aten._linalg_solve_ex.default, matrix, b)
+                  for b in (values(*matrix.shape[:-1], 3), values(*matrix.shape[:-1]))]
+        cases += [(partial(_aten._linalg_solve_ex.default, left=False), matrix,
+                   values(*matrix.shape[:-2], 3, 4))]
+    for left in (True, False):
+        b = right if left else right.mT
+        cases += [(partial(_aten.linalg_lu_solve.default, left=left, adjoint=adjoint),
+                   lu, pivots, b) for adjoint in (True, False)]
+    scales = torch.tensor([1e-12, 0.3, 40, 3e4], dtype=torch.float64)[:, None, None]
+    turn = scales * (a[0] - a[0].mT)
+    return [
+        *cases, (_aten.linalg_matrix_exp.default, turn),
+        (_aten._linalg_det.default, singular), (_aten._linalg_slogdet.default, singular),
+        *((_aten.linalg_lu.default, x) for x in (a, a[:, :3], a[:, :, :3])),
+        *((_aten.cholesky_solve.default, right, x, upper)
+          for x, upper in ((lower, False), (lower.mT, True))),
+        *((_aten.cholesky_inverse.default, x, upper)
+          for x, upper in ((lower, False), (lower.mT, True)))]
+
+
 THEMES: dict[str, Callable[[], list[Any]]] = {
     "alignment": alignment_cases,
     "fourier": fourier_cases, "grids": grid_cases, "images": image_cases,
     "selecting": selecting_cases, "distances": distance_cases,
     "special": special_cases, "complex": complex_cases, "drawing": drawing_cases,
-    "foreach": foreach_cases,
+    "foreach": foreach_cases, "factorizations": factorization_cases,
 }
 
 
@@ -293,7 +325,9 @@ def run(op: Callable[..., Any], *args: Any) -> tuple[Any, ...]:
 def test_equals_the_operator(theme: str) -> None:
     torch.manual_seed(0)
     for op, *args in THEMES[theme]():
-        actual, expected = run(table.decompositions()[op], *args), run(op, *args)
+        rule: Any = (partial(table.decompositions()[op.func], **op.keywords)
+                     if isinstance(op, partial) else table.decompositions()[op])
+        actual, expected = run(rule, *args), run(op, *args)
         # What a bag or `_ctc_loss` saves is for its backward operator alone; of
         # equal elements, any is the median.
         alone = any(name in str(op) for name in ("_bag", "_ctc_loss", "median"))
@@ -330,7 +364,7 @@ def test_permutation_has_all_numbers() -> None:
 
 def test_each_has_a_case() -> None:
     torch.manual_seed(0)
-    tried = {op for make in THEMES.values() for op, *_ in make()}
+    tried = {getattr(op, "func", op) for make in THEMES.values() for op, *_ in make()}
     tried |= {_aten.nonzero_static.default, _aten.randperm.default}
     own = {op for theme in table._OWN for op in theme.TABLE}
     # `ldexp` is PyTorch's, of which the table has all overloads.
@@ -402,6 +436,19 @@ def alignments(w: Any, x: Any) -> Any:
                    zero_infinity=True))
 
 
+def factors(w: Any, x: Any) -> Any:
+    a = w.reshape(3, 4, 4) + 2 * torch.eye(4)
+    b, positive = x.reshape(3, 4, 4), a @ a.mT
+    normal = torch.distributions.MultivariateNormal(
+        torch.zeros(4), positive, validate_args=False)
+    lower = torch.linalg.cholesky(positive)
+    return weighed(
+        torch.linalg.inv(a), torch.linalg.det(a), torch.linalg.slogdet(a.mT)[1],
+        torch.linalg.solve(a, b), torch.linalg.solve(a, b, left=False), *torch.linalg.qr(a),
+        torch.matrix_exp(a - a.mT), normal.log_prob(b[:, 0]), *torch.linalg.lu(a)[1:],
+        torch.cholesky_solve(b, lower), torch.cholesky_inverse(lower))
+
+
 def choices(w: Any, x: Any) -> Any:
     # Sums over all rows in any order, and a choice among equal ones.
     order = torch.randperm(4)
@@ -423,7 +470,7 @@ SHARDED = ("cpu", "step.mlir", "--mesh=dp:2")
 
 
 @pytest.mark.parametrize("function", [spectra, images, selections, functions, choices,
-                                      alignments], ids=lambda f: f.__name__)
+                                      alignments, factors], ids=lambda f: f.__name__)
 def test_step_equals_eager(function: Callable[..., Any], tmp_path: Path) -> None:
     torch.manual_seed(0)
     step = Step(Network(function), (torch.randn(4, 12),), lambda y, t: y + 0 * t.sum(),

@@ -25,6 +25,8 @@ from regather_tools import (ENGINES, RawTensor, decode_safetensors,
 
 try:
     import torch
+
+    import regather.fx.attention_operators  # noqa: F401, which defines them
 except ImportError:
     torch = None
 

@@ -233,54 +233,6 @@ static LogicalResult buildAny(NodeArguments &args, NodeBuilder &b) {
   return finishReduced(b, any, dims, keepDims);
 }
 
-/// The elements along `dim` that are largest or smallest, as `relation` says,
-/// and their first positions; a NaN beats any number. Both results have size 1
-/// along `dim`.
-static std::pair<Tensor, Tensor>
-makeArgExtreme(B &b, Tensor tensor, int64_t dim, Relation relation) {
-  RankedTensorType type = tensor.getType();
-  Type element = type.getElementType();
-  SmallVector<int64_t> kept, full(type.getShape());
-  SmallVector<AffineExpr> exprs;
-  SmallVector<utils::IteratorType> loops;
-  full[dim] = 1;
-  for (int64_t i = 0; i < type.getRank(); ++i) {
-    loops.push_back(i == dim ? utils::IteratorType::reduction
-                             : utils::IteratorType::parallel);
-    if (i == dim)
-      continue;
-    kept.push_back(type.getDimSize(i));
-    exprs.push_back(b.getAffineDimExpr(i));
-  }
-  auto map = AffineMap::get(type.getRank(), 0, exprs, b.getContext());
-  Value best = fill(b, kept, makeLowest(element));
-  Value position = fill(b, kept, b.getI64IntegerAttr(-1));
-  auto generic = linalg::GenericOp::create(
-      b, TypeRange{best.getType(), position.getType()}, ValueRange(tensor),
-      ValueRange{best, position},
-      ArrayRef{b.getMultiDimIdentityMap(type.getRank()), map, map}, loops,
-      [&](OpBuilder &builder, Location loc, ValueRange v) {
-        B b(loc, builder);
-        Value index = arith::IndexCastOp::create(
-            b, b.getI64Type(), linalg::IndexOp::create(b, dim));
-        // The first element is taken even if it is no better than the start.
-        Value isFirst =
-            compare(b, Relation::Lt, v[2], makeConstant(b, b.getI64Type(), 0));
-        Value isBetter = compare(b, relation, v[0], v[1]);
-        if (isa<FloatType>(element)) {
-          Value isNaN = compare(b, Relation::Ne, v[0], v[0]);
-          Value wasNumber = compare(b, Relation::Eq, v[1], v[1]);
-          isBetter = add(b, isBetter, mul(b, isNaN, wasNumber));
-        }
-        Value take = add(b, isFirst, isBetter);
-        Value values[] = {arith::SelectOp::create(b, take, v[0], v[1]),
-                          arith::SelectOp::create(b, take, index, v[2])};
-        linalg::YieldOp::create(b, values);
-      });
-  return {reshape(b, cast<Tensor>(generic.getResult(0)), full),
-          reshape(b, cast<Tensor>(generic.getResult(1)), full)};
-}
-
 /// A scalar as one dimension, so that there is one to reduce.
 static Tensor giveDimension(B &b, Tensor tensor) {
   return tensor.getType().getRank() == 0 ? reshape(b, tensor, {1}) : tensor;
@@ -299,7 +251,7 @@ static LogicalResult buildExtremeDim(NodeArguments &args, NodeBuilder &b) {
   self = giveDimension(b, self);
   if (self.getType().getDimSize(dim) == 0)
     return args.fail("self", "has no elements to choose from");
-  auto [values, positions] = makeArgExtreme(b, self, dim, R);
+  auto [values, positions] = reduceArgExtreme(b, self, dim, R);
   if (!keepDims || rank == 0) {
     values = dropDims(b, values, dim);
     positions = dropDims(b, positions, dim);
@@ -322,7 +274,7 @@ static LogicalResult buildArgExtreme(NodeArguments &args, NodeBuilder &b) {
     self = reshape(b, self, {type.getNumElements()});
   if (self.getType().getDimSize(dim) == 0)
     return args.fail("self", "has no elements to choose from");
-  Tensor positions = makeArgExtreme(b, self, dim, R).second;
+  Tensor positions = reduceArgExtreme(b, self, dim, R).second;
   SmallVector<int64_t> shape(self.getType().getShape());
   if (isFlat)
     shape.assign(keepDims ? type.getRank() : 0, 1);

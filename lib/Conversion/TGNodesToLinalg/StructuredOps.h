@@ -44,6 +44,12 @@ Tensor reduceSum(B &b, Tensor tensor, llvm::ArrayRef<int64_t> dims,
                  mlir::Type element = nullptr);
 Tensor reduceMax(B &b, Tensor tensor, llvm::ArrayRef<int64_t> dims);
 
+/// The elements along `dim` that are largest or smallest, as `relation` says,
+/// and their first positions; a NaN beats any number. Both results have size 1
+/// along `dim`.
+std::pair<Tensor, Tensor> reduceArgExtreme(B &b, Tensor tensor, int64_t dim,
+                                           Relation relation);
+
 /// The same elements in row-major order; the number of elements is equal.
 Tensor reshape(B &b, Tensor tensor, llvm::ArrayRef<int64_t> shape);
 

@@ -40,6 +40,7 @@ static BuilderTable makeBuilders() {
   addActivationBuilders(table);
   addAttentionBuilders(table);
   addChannelNormBuilders(table);
+  addCholeskyBuilders(table);
   addConstantBuilders(table);
   addConvolutionBuilders(table);
   addElementwiseBuilders(table);
@@ -48,8 +49,10 @@ static BuilderTable makeBuilders() {
   addGemmBuilders(table);
   addGroupedGemmBuilders(table);
   addHistogramBuilders(table);
+  addLuBuilders(table);
   addNormalizationBuilders(table);
   addPoolingBuilders(table);
+  addQrBuilders(table);
   addRandomBuilders(table);
   addReductionBuilders(table);
   addRoundingBuilders(table);

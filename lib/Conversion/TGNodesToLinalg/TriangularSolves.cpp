@@ -6,12 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NodeBuilder.h"
-#include "StructuredOps.h"
+#include "MatrixBlocks.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace regather::nodes;
@@ -32,25 +29,13 @@ struct TriangularSystem {
 };
 } // namespace
 
-/// `tensor[:, row, column : column + width]`, of three dimensions.
-static Tensor readRow(B &b, Tensor tensor, Value row, OpFoldResult column,
-                      int64_t width) {
-  ArrayRef<int64_t> shape = tensor.getType().getShape();
-  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  SmallVector<OpFoldResult> offsets = {zero, row, column};
-  SmallVector<OpFoldResult> sizes = {b.getIndexAttr(shape[0]), one,
-                                     b.getIndexAttr(width)};
-  return tensor::ExtractSliceOp::create(b, tensor, offsets, sizes,
-                                        SmallVector<OpFoldResult>(3, one))
-      .getResult();
-}
-
 Tensor TriangularSystem::solveRow(B &b, Tensor known, Value place) const {
   ArrayRef<int64_t> shape = getShape();
   int64_t count = shape[0], size = shape[1], width = shape[2];
   Type element = right.getType().getElementType();
-  Tensor factors = reshape(
-      b, readRow(b, matrix, place, b.getIndexAttr(0), size), {count, size, 1});
+  Tensor factors =
+      reshape(b, readBlock(b, matrix, place, 1, b.getIndexAttr(0), size),
+              {count, size, 1});
   Tensor products = pointwise(
       b, shape, element, {factors, known}, [&](B &b, ValueRange v) -> Value {
         Value column = linalg::IndexOp::create(b, 1);
@@ -61,11 +46,11 @@ Tensor TriangularSystem::solveRow(B &b, Tensor known, Value place) const {
                                        makeConstant(b, element, 0.0));
       });
   Tensor sum = reduceSum(b, products, 1, element);
-  Tensor rest = readRow(b, right, place, b.getIndexAttr(0), width);
+  Tensor rest = readBlock(b, right, place, 1, b.getIndexAttr(0), width);
   if (isUnit)
     return pointwise(b, {count, 1, width}, element, {rest, sum},
                      [](B &b, ValueRange v) { return sub(b, v[0], v[1]); });
-  Tensor diagonal = readRow(b, matrix, place, place, 1);
+  Tensor diagonal = readBlock(b, matrix, place, 1, place, 1);
   return pointwise(
       b, {count, 1, width}, element, {rest, sum, diagonal},
       [](B &b, ValueRange v) { return div(b, sub(b, v[0], v[1]), v[2]); });
@@ -75,45 +60,18 @@ Tensor TriangularSystem::solveRow(B &b, Tensor known, Value place) const {
 static Tensor solve(B &b, const TriangularSystem &system) {
   ArrayRef<int64_t> shape = system.getShape();
   int64_t size = shape[1];
-  Value none =
+  Tensor none =
       fill(b, shape, makeNumber(system.right.getType().getElementType(), 0.0));
-  auto loop = scf::ForOp::create(
-      b, makeIndex(b, 0), makeIndex(b, size), makeIndex(b, 1), ValueRange(none),
-      [&](OpBuilder &builder, Location loc, Value i, ValueRange carried) {
-        B b(loc, builder);
-        Value place = i;
-        if (system.isUpper)
-          place = arith::SubIOp::create(b, makeIndex(b, size - 1), i);
-        Tensor row = system.solveRow(b, cast<Tensor>(carried[0]), place);
-        OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-        SmallVector<OpFoldResult> offsets = {zero, place, zero};
-        SmallVector<OpFoldResult> sizes = {b.getIndexAttr(shape[0]), one,
-                                           b.getIndexAttr(shape[2])};
-        Value result =
-            tensor::InsertSliceOp::create(b, row, carried[0], offsets, sizes,
-                                          SmallVector<OpFoldResult>(3, one));
-        scf::YieldOp::create(b, ValueRange(result));
-      });
-  return cast<Tensor>(loop.getResult(0));
-}
-
-/// Swaps the last two dimensions.
-static Tensor swapLast(B &b, Tensor tensor) {
-  auto order =
-      llvm::to_vector(llvm::seq<int64_t>(0, tensor.getType().getRank()));
-  std::swap(order[order.size() - 2], order.back());
-  return transpose(b, tensor, order);
-}
-
-/// As three dimensions, of which the first is the batch.
-static Tensor flattenBatch(B &b, Tensor tensor, ArrayRef<int64_t> batch) {
-  ArrayRef<int64_t> own = tensor.getType().getShape().take_back(2);
-  SmallVector<int64_t> shape(batch);
-  llvm::append_range(shape, own);
-  int64_t count = 1;
-  for (int64_t size : batch)
-    count *= size;
-  return reshape(b, broadcast(b, tensor, shape), {count, own[0], own[1]});
+  return repeat(b, size, none,
+                [&](B &b, Value i, ArrayRef<Tensor> known) {
+                  Value place = i;
+                  if (system.isUpper)
+                    place = arith::SubIOp::create(b, makeIndex(b, size - 1), i);
+                  Tensor row = system.solveRow(b, known[0], place);
+                  return SmallVector<Value>{
+                      writeBlock(b, row, known[0], place, b.getIndexAttr(0))};
+                })
+      .front();
 }
 
 static LogicalResult buildSolveTriangular(NodeArguments &args, NodeBuilder &b) {
@@ -140,8 +98,8 @@ static LogicalResult buildSolveTriangular(NodeArguments &args, NodeBuilder &b) {
     return args.fail("gives matrices of the shape of \"B\"");
   // The other side is the transposed system.
   if (!isLeft) {
-    matrix = swapLast(b, matrix);
-    right = swapLast(b, right);
+    matrix = swapLastDims(b, matrix);
+    right = swapLastDims(b, right);
     isUpper = !isUpper;
   }
   ArrayRef<int64_t> batch = b.getShape().drop_back(2);
@@ -157,7 +115,7 @@ static LogicalResult buildSolveTriangular(NodeArguments &args, NodeBuilder &b) {
                           flattenBatch(b, right, batch), isUpper, isUnit};
   Tensor result = solve(b, system);
   if (!isLeft)
-    result = swapLast(b, result);
+    result = swapLastDims(b, result);
   return b.finish(reshape(b, result, b.getShape()));
 }
 

@@ -17,10 +17,8 @@ import torch
 
 from regather.fx import private
 from regather.fx.cleanup import real
-from regather.fx.errors import CaptureError, at
 from regather.fx.evaluate import Evaluator
 from regather.fx.private import plain, pytree
-from regather.fx.source import user_line
 
 _aten = torch.ops.aten
 _INDEXING = {
@@ -34,15 +32,11 @@ _INDEXING = {
 
 
 class Decided(private.TorchDispatchMode):
-    """Evaluates what ``tracer`` recorded, where a value or a shape hangs on it.
+    """Evaluates what ``tracer`` recorded, where a value or a shape hangs on it."""
 
-    ``stop`` is the file whose frames bound the model's (see ``user_line``).
-    """
-
-    def __init__(self, tracer: Any, stop: str) -> None:
+    def __init__(self, tracer: Any) -> None:
         super().__init__()
         self._tracer = tracer
-        self._stop = stop
         self._evaluator = Evaluator(self._leaf)
 
     def __torch_dispatch__(
@@ -51,10 +45,9 @@ class Decided(private.TorchDispatchMode):
         kwargs = kwargs or {}
         tags = getattr(func, "tags", ())
         if func is _aten._linalg_check_errors.default:
-            raise CaptureError(
-                at("cannot capture a solution, inverse or decomposition of a "
-                   f"matrix: '{func}' stops a step where data says so",
-                   user_line(self._stop)))
+            # Stops where a matrix is singular; results of the step are infinite
+            # or NaN then.
+            return None
         if func in _INDEXING:
             args = (args[0], self._positions(args[1]), *args[2:])
         elif func is _aten.masked_select.default:

@@ -13,6 +13,7 @@ from regather.fx.operators import (
     complex_numbers,
     distances,
     drawing,
+    factorizations,
     foreach,
     fourier,
     sampling,
@@ -40,8 +41,8 @@ _aten = torch.ops.aten
 
 # Those that are taken apart here. What PyTorch's tables make of some of them are
 # operators that have no derivative or no kernel.
-_OWN = (alignment, complex_numbers, distances, drawing, foreach, fourier, sampling,
-        selecting, special)
+_OWN = (alignment, complex_numbers, distances, drawing, factorizations, foreach,
+        fourier, sampling, selecting, special)
 
 # Rare operators of PyTorch's core set that it can take apart all the same.
 _RARE = (

@@ -227,7 +227,7 @@ class _Attempt:
             private.below_functionalisation(),
             private.enable_python_dispatcher(),
             private.FunctionalTensorMode(),
-            Decided(tracer, __file__),
+            Decided(tracer),
             recorder,
         ):
             wrapped = [FunctionalTensor.to_functional(t) for t in flat]

@@ -358,6 +358,54 @@ func.func @system_that_is_not_square(%a: tensor<3x4xf32>, %b: tensor<3x2xf32>) -
 
 // -----
 
+func.func @cholesky_that_is_not_square(%a: tensor<3x4xf32>) -> tensor<3x4xf32> {
+  // expected-error@+1 {{"aten.linalg_cholesky_ex.default": argument "self" must hold square matrices}}
+  %0:2 = tg.node "aten.linalg_cholesky_ex.default"(%a) : (tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<i32>)
+  return %0#0 : tensor<3x4xf32>
+}
+
+// -----
+
+func.func @lu_of_narrow_floats(%a: tensor<3x3xbf16>) -> tensor<3x3xbf16> {
+  // expected-error@+1 {{"aten.linalg_lu_factor_ex.default": argument "A" must hold f32 or f64}}
+  %0:3 = tg.node "aten.linalg_lu_factor_ex.default"(%a) : (tensor<3x3xbf16>) -> (tensor<3x3xbf16>, tensor<3xi32>, tensor<i32>)
+  return %0#0 : tensor<3x3xbf16>
+}
+
+// -----
+
+func.func @lu_without_pivots(%a: tensor<3x3xf32>) -> tensor<3x3xf32> {
+  // expected-error@+1 {{"aten.linalg_lu_factor_ex.default": argument "pivot" must be true: no engine leaves pivots out}}
+  %0:3 = tg.node "aten.linalg_lu_factor_ex.default"(%a) kwargs {pivot = false} : (tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<3xi32>, tensor<i32>)
+  return %0#0 : tensor<3x3xf32>
+}
+
+// -----
+
+func.func @too_few_pivots(%a: tensor<3x3xf32>, %p: tensor<2xi32>) -> tensor<3x3xf32> {
+  // expected-error@+1 {{"aten.lu_unpack.default": argument "LU_pivots" must be i32, one for each column of L}}
+  %0:3 = tg.node "aten.lu_unpack.default"(%a, %p) : (tensor<3x3xf32>, tensor<2xi32>) -> (tensor<3x3xf32>, tensor<3x3xf32>, tensor<3x3xf32>)
+  return %0#0 : tensor<3x3xf32>
+}
+
+// -----
+
+func.func @qr_of_a_vector(%a: tensor<3xf32>) -> tensor<3xf32> {
+  // expected-error@+1 {{"aten.linalg_qr.default": argument "A" must hold matrices}}
+  %0:2 = tg.node "aten.linalg_qr.default"(%a) : (tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  return %0#0 : tensor<3xf32>
+}
+
+// -----
+
+func.func @qr_of_an_unknown_mode(%a: tensor<3x3xf32>) -> tensor<3x3xf32> {
+  // expected-error@+1 {{"aten.linalg_qr.default": argument "mode" must be "reduced", "complete" or "r"}}
+  %0:2 = tg.node "aten.linalg_qr.default"(%a) kwargs {mode = "economic"} : (tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<3x3xf32>)
+  return %0#0 : tensor<3x3xf32>
+}
+
+// -----
+
 func.func @system_from_the_right(%a: tensor<3x3xf32>, %b: tensor<3x2xf32>) -> tensor<3x2xf32> {
   // expected-error@+1 {{"aten.linalg_solve_triangular.default": argument "B" must have as many columns as "self"}}
   %0 = tg.node "aten.linalg_solve_triangular.default"(%a, %b) kwargs {upper = true, left = false} : (tensor<3x3xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>

@@ -66,6 +66,33 @@ TEST_F(CostTest, GemmWithBiasFirst) {
   EXPECT_EQ(cost.flops, 2.0 * 4 * 8 * 16);
 }
 
+TEST_F(CostTest, Factorizations) {
+  EXPECT_EQ(costOfLast(R"(
+    func.func @f(%a: tensor<2x6x6xf32>) {
+      %0:3 = tg.node "aten.linalg_lu_factor_ex.default"(%a)
+          : (tensor<2x6x6xf32>) -> (tensor<2x6x6xf32>, tensor<2x6xi32>, tensor<2xi32>)
+      return
+    })")
+                .flops,
+            2.0 * 2 * 6 * 6 * 6 / 3);
+  EXPECT_EQ(costOfLast(R"(
+    func.func @f(%a: tensor<2x6x6xf32>) {
+      %0:2 = tg.node "aten.linalg_cholesky_ex.default"(%a)
+          : (tensor<2x6x6xf32>) -> (tensor<2x6x6xf32>, tensor<2xi32>)
+      return
+    })")
+                .flops,
+            2.0 * 6 * 6 * 6 / 3);
+  EXPECT_EQ(costOfLast(R"(
+    func.func @f(%a: tensor<9x3xf32>) {
+      %0:2 = tg.node "aten.linalg_qr.default"(%a)
+          : (tensor<9x3xf32>) -> (tensor<9x3xf32>, tensor<3x3xf32>)
+      return
+    })")
+                .flops,
+            8.0 * 9 * 3 * 3 / 3);
+}
+
 TEST_F(CostTest, Attention) {
   OpCost cost = costOfLast(R"(
     func.func @f(%q: tensor<2x3x10x8xf32>, %k: tensor<2x3x20x8xf32>) {

@@ -46,6 +46,34 @@ TEST_F(NodeShardingRule, SumsAreLinearInBoth) {
             "[a] -> [a] linear(0)");
 }
 
+TEST_F(NodeShardingRule, MatricesOfABatchAreIndependent) {
+  EXPECT_EQ(ruleOfNode("%a: tensor<7x2x3x4xf32>",
+                       R"("aten.linalg_lu_factor_ex.default"(%a)
+                          : (tensor<7x2x3x4xf32>) -> (tensor<7x2x3x4xf32>,
+                             tensor<7x2x3xi32>, tensor<7x2xi32>))"),
+            "[a b c d] -> [a b e f], [a b g], [a b] whole(c d e f g)");
+  EXPECT_EQ(ruleOfNode("%a: tensor<7x3x4xf32>, %p: tensor<7x3xi32>",
+                       R"("aten.lu_unpack.default"(%a, %p)
+                          : (tensor<7x3x4xf32>, tensor<7x3xi32>)
+                          -> (tensor<7x3x3xf32>, tensor<7x3x3xf32>,
+                             tensor<7x3x4xf32>))"),
+            "[a b c], [a d] -> [a e f], [a g h], [a i j] "
+            "whole(b c d e f g h i j)");
+  // What was not asked for has no batch.
+  EXPECT_EQ(ruleOfNode("%a: tensor<7x3x4xf32>, %p: tensor<7x3xi32>",
+                       R"("aten.lu_unpack.default"(%a, %p)
+                          kwargs {unpack_data = false}
+                          : (tensor<7x3x4xf32>, tensor<7x3xi32>)
+                          -> (tensor<7x3x3xf32>, tensor<0xf32>,
+                             tensor<0xf32>))"),
+            "[a b c], [a d] -> [a e f], [g], [h] whole(a b c d e f g h)");
+  EXPECT_EQ(ruleOfNode("%a: tensor<4x3xf32>",
+                       R"("aten.linalg_qr.default"(%a)
+                          : (tensor<4x3xf32>)
+                          -> (tensor<4x3xf32>, tensor<3x3xf32>))"),
+            "[a b] -> [c d], [e f] whole(a b c d e f)");
+}
+
 // A tensor that is given twice is squared by a product, doubled by a sum.
 TEST_F(NodeShardingRule, OneOperandForTwoParameters) {
   EXPECT_EQ(ruleOfNode("%a: tensor<4xf32>", R"("aten.mul.Tensor"(%a)

@@ -128,6 +128,27 @@ static double getTriangularSolveFlops(NodeOp node) {
   return getNumElements(node.getResult(0).getType()) * matrix.getShape().back();
 }
 
+/// Matrices [..., m, n], with r the smaller of both: 2/3 m n r for LU, half of
+/// that for Cholesky, which has one triangle, and 8/3 m n r for QR, whose
+/// factors are computed one after the other. Exact for square matrices
+/// (Golub and Van Loan, Matrix Computations, sections 3.2, 4.2 and 5.2).
+static double getFactorizationFlops(NodeOp node) {
+  RankedTensorType matrix = getTensorOperand(node, 0);
+  if (!matrix || matrix.getRank() < 2)
+    return 0;
+  ArrayRef<int64_t> sizes = matrix.getShape().take_back(2);
+  double products = getNumElements(matrix) *
+                    static_cast<double>(std::min(sizes[0], sizes[1]));
+  switch (*findNodeOperator(node.getTarget())) {
+  case NodeOperator::AtenLinalgCholeskyEx:
+    return products / 3;
+  case NodeOperator::AtenLinalgQr:
+    return products * 8 / 3;
+  default:
+    return products * 2 / 3;
+  }
+}
+
 /// Elementwise operations and reductions: one for each element touched.
 static double getNumTouchedElements(NodeOp node) {
   double elements = 0;
@@ -153,6 +174,8 @@ double NodeOp::getFlops() {
     return getMatmulFlops(*this, 1);
   case CostClass::GroupedGemm:
     return getGroupedMatmulFlops(*this);
+  case CostClass::Factorization:
+    return getFactorizationFlops(*this);
   case CostClass::TriangularSolve:
     return getTriangularSolveFlops(*this);
   case CostClass::Convolution:
@@ -207,6 +230,7 @@ bool NodeOp::isLibraryCall() {
   case CostClass::Gemm:
   case CostClass::AddedGemm:
   case CostClass::GroupedGemm:
+  case CostClass::Factorization:
   case CostClass::TriangularSolve:
   case CostClass::Convolution:
   case CostClass::ConvolutionBackward:

@@ -127,6 +127,7 @@ static NodeRuleTable makeTable() {
   addConstantRules(table);
   addConvolutionRules(table);
   addElementwiseRules(table);
+  addFactorizationRules(table);
   addIndexingRules(table);
   addLossRules(table);
   addGemmRules(table);

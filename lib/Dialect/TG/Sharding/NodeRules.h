@@ -89,6 +89,7 @@ void addAttentionRules(NodeRuleTable &table);
 void addConstantRules(NodeRuleTable &table);
 void addConvolutionRules(NodeRuleTable &table);
 void addElementwiseRules(NodeRuleTable &table);
+void addFactorizationRules(NodeRuleTable &table);
 void addIndexingRules(NodeRuleTable &table);
 void addLossRules(NodeRuleTable &table);
 void addGemmRules(NodeRuleTable &table);

@@ -32,10 +32,22 @@ defm AtenGroupedMm : Operator<"aten._grouped_mm", Gemm, [
   Default<"self mat2 offs bias out_dtype">
 ], cost=GroupedGemmCost>;
 defm AtenLinear : Operator<"aten.linear", Gemm>;
+defm AtenLinalgCholeskyEx : Operator<"aten.linalg_cholesky_ex", Gemm, [
+  Default<"self upper check_errors", results=2>
+], cost=FactorizationCost>;
+defm AtenLinalgLuFactorEx : Operator<"aten.linalg_lu_factor_ex", Gemm, [
+  Default<"A pivot check_errors", results=3>
+], cost=FactorizationCost>;
+defm AtenLinalgQr : Operator<"aten.linalg_qr", Gemm, [
+  Default<"A mode", results=2>
+], cost=FactorizationCost>;
 defm AtenLinalgSolveTriangular
     : Operator<"aten.linalg_solve_triangular", Gemm, [
   Default<"self B upper left unitriangular">
 ], cost=TriangularSolveCost>;
+defm AtenLuUnpack : Operator<"aten.lu_unpack", Rearrangement, [
+  Default<"LU_data LU_pivots unpack_data unpack_pivots", results=3>
+]>;
 defm AtenMatmul : Operator<"aten.matmul", Gemm>;
 defm AtenMm : Operator<"aten.mm", Gemm, [Default<"self mat2">]>;
 defm AtenMv : Operator<"aten.mv", Gemm, [Default<"self vec", lowering=Opaque>]>;

@@ -92,6 +92,8 @@ enum class CostClass : uint8_t {
   AddedGemm,
   /// A GEMM for each group of rows.
   GroupedGemm,
+  /// LU, Cholesky or QR of the matrices of operand 0.
+  Factorization,
   /// Rows of operand 1 from the rows before them, by operand 0.
   TriangularSolve,
   Convolution,

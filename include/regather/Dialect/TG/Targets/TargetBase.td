@@ -36,6 +36,7 @@ def PickCost : Cost<"Pick">;
 def GemmCost : Cost<"Gemm">;
 def AddedGemmCost : Cost<"AddedGemm">;
 def GroupedGemmCost : Cost<"GroupedGemm">;
+def FactorizationCost : Cost<"Factorization">;
 def TriangularSolveCost : Cost<"TriangularSolve">;
 def ConvolutionCost : Cost<"Convolution">;
 def ConvolutionBackwardCost : Cost<"ConvolutionBackward">;
