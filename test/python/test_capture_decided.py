@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="capturing needs PyTorch")
@@ -143,14 +145,25 @@ def test_an_assertion_that_does_not_hold_in_any_step():
         regather.capture(nn.Linear(3, 4), (torch.randn(ROWS, 3),), loss=loss)
 
 
-def test_inverses_are_refused_by_name():
-    with pytest.raises(
-        regather.CaptureError, match=r"test_capture_decided\.py:\d+: cannot capture a "
-    ):
-        regather.capture(
-            nn.Linear(3, 4, bias=False), (torch.randn(4, 3),),
-            loss=lambda y: torch.linalg.inv(y @ y.T + 9 * torch.eye(4)).sum(),
-        )
+@pytest.mark.parametrize("compute", [torch.linalg.inv, torch.linalg.cholesky, lambda a:
+                                     torch.linalg.solve(a, torch.ones(3))])
+def test_what_stops_at_a_singular_matrix_is_not_a_number_there(compute):
+    class Matrix(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.eye(3) + 0.25)
+
+        def forward(self, x):
+            return compute(self.weight * x).sum()
+
+    with pytest.raises(RuntimeError, match=r"singular|positive-definite"):
+        Matrix()(torch.zeros(3, 1))
+    step = regather.compile(Matrix(), (torch.ones(3, 1),), optimizer="sgd", lr=0.0,
+                            quiet=True)
+    assert step((torch.ones(3, 1),)).item() == pytest.approx(
+        Matrix()(torch.ones(3, 1)).item(), rel=1e-6)
+    with pytest.warns(RuntimeWarning, match=r"stops with \w+: (torch\.)?linalg\."):
+        assert not math.isfinite(step((torch.zeros(3, 1),)).item())
 
 
 def test_a_tensor_that_steps_change_decides_nothing():

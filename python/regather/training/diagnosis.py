@@ -14,9 +14,9 @@ from regather.fx.step import Step
 
 def find_nonfinite(step: Step, tensors: Mapping[str, torch.Tensor],
                    leaves: list[Any]) -> str | None:
-    """The first thing that is not finite when eager PyTorch runs forward on a
-    batch: an input, a parameter or buffer, or the result of a module. None if
-    there is none, or the model does not run.
+    """What is not finite first when eager PyTorch runs forward on a batch, in
+    words: an input, a parameter or buffer, or the result of a module; or that
+    it stops, as at a singular matrix. None if all is finite.
 
     `tensors` are whole parameters and buffers by name, which take the place of
     those of the model. Random numbers are other than those of the step.
@@ -26,10 +26,10 @@ def find_nonfinite(step: Step, tensors: Mapping[str, torch.Tensor],
               for leaf in leaves]
     for name, leaf in zip(names, leaves):
         if _is_bad(leaf):
-            return f"input '{name}'"
+            return _first(f"input '{name}'")
     for name, tensor in tensors.items():
         if _is_bad(tensor):
-            return f"'{name}'"
+            return _first(f"'{name}'")
     model = _copy_with(step, tensors)
     found: list[str] = []
     for path, module in model.named_modules():
@@ -43,10 +43,17 @@ def find_nonfinite(step: Step, tensors: Mapping[str, torch.Tensor],
             if not found and step.loss is not None and _is_bad(
                     step.loss(result, *targets)):
                 found.append("the loss function")
-    except Exception:
+    except Exception as error:
         # What went wrong before it failed is still true.
-        pass
-    return found[0] if found else None
+        if not found:
+            lines = str(error).splitlines()
+            return (f"eager PyTorch stops with {type(error).__name__}"
+                    + (f": {lines[0]}" if lines else ""))
+    return _first(found[0]) if found else None
+
+
+def _first(place: str) -> str:
+    return f"what is not finite first is {place}"
 
 
 def _is_bad(value: Any) -> bool:

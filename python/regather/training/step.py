@@ -276,12 +276,11 @@ class TrainingStep:
         tensors = {name: self._state.gather(name)
                    for name, value in self._state.values.items()
                    if value.role in ("parameter", "buffer")}
-        place = find_nonfinite(self._step, tensors, leaves)
+        cause = find_nonfinite(self._step, tensors, leaves)
         warnings.warn(
             f"the loss of step {self._count} is {float(loss)}, and nothing is "
-            "updated; " + (f"what is not finite first is {place}" if place else
-                           "eager PyTorch finds nothing that is not finite on "
-                           f"the batch of rank {self.rank}"),
+            "updated; " + (cause or "eager PyTorch finds nothing that is not "
+                           f"finite on the batch of rank {self.rank}"),
             RuntimeWarning, stacklevel=3)
 
     # State
