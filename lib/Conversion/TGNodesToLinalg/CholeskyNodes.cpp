@@ -1,4 +1,4 @@
-//===- CholeskyNodes.cpp - Expansions of Cholesky factorizations --------===//
+//===- CholeskyNodes.cpp - Expansions of Cholesky factorizations ----------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- LuNodes.cpp - Expansions of LU factorizations --------------------===//
+//===- LuNodes.cpp - Expansions of LU factorizations ----------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

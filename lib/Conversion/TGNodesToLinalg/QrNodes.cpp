@@ -1,4 +1,4 @@
-//===- QrNodes.cpp - Expansions of QR factorizations --------------------===//
+//===- QrNodes.cpp - Expansions of QR factorizations ----------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -53,8 +53,7 @@ static SmallVector<Value> eliminate(B &b, Value number, Tensor matrices,
       b, {count, 1, 1}, element, {head, tail}, [](B &b, ValueRange v) -> Value {
         return math::SqrtOp::create(b, add(b, mul(b, v[0], v[0]), v[1]));
       });
-  // Of length sqrt(2): |x| (|x| + |x_0|) is half the square of x + sign |x|
-  // e_0.
+  // Of length sqrt(2): |x| (|x| + |x_0|) is half the square of x + sign |x| e0.
   Tensor vector = pointwise(
       b, {count, rows, 1}, element, {column, head, tail, norm},
       [&](B &b, ValueRange v) -> Value {

@@ -118,13 +118,18 @@ static llvm::Expected<std::string> runPtxas(StringRef program,
   command.append(arguments.begin(), arguments.end());
   std::optional<StringRef> redirects[] = {std::nullopt, StringRef(*messages),
                                           StringRef(*messages)};
-  int status =
-      llvm::sys::ExecuteAndWait(program, command, std::nullopt, redirects);
+  // Why it could not be run, or the signal that has ended it.
+  std::string reason;
+  int status = llvm::sys::ExecuteAndWait(
+      program, command, std::nullopt, redirects,
+      /*SecondsToWait=*/0, /*MemoryLimit=*/0, &reason);
   std::string text = readFile(*messages);
-  if (status != 0)
-    return llvm::createStringError("ptxas has failed: " +
-                                   StringRef(text).trim());
-  return text;
+  if (status == 0)
+    return text;
+  if (reason.empty())
+    reason = "exit code " + std::to_string(status);
+  return llvm::createStringError("ptxas has failed (" + StringRef(reason) +
+                                 "): " + StringRef(text).trim());
 }
 
 namespace {

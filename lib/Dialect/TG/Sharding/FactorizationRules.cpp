@@ -1,4 +1,4 @@
-//===- FactorizationRules.cpp - Rules of factorizations -----------------===//
+//===- FactorizationRules.cpp - Rules of factorizations -------------------===//
 //
 // Part of Regather, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
