@@ -337,7 +337,7 @@ std::unique_ptr<Layer> regather::fuzz::makePlainLayer(LayerContext &context) {
   }
   if (context.dataAxes && draw.percent(15))
     return std::make_unique<AddOtherRank>(context);
-  switch (draw.below(8)) {
+  switch (draw.below(11)) {
   case 0:
     return std::make_unique<SwapColumns>(context);
   case 1:
@@ -346,6 +346,10 @@ std::unique_ptr<Layer> regather::fuzz::makePlainLayer(LayerContext &context) {
     return std::make_unique<Cast>(context);
   case 3:
     return std::make_unique<AddRowSums>(context);
+  case 4:
+  case 5:
+  case 6:
+    return makeRowLayer(context);
   default:
     return std::make_unique<Elementwise>(context);
   }

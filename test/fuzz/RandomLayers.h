@@ -53,6 +53,10 @@ std::unique_ptr<Layer> makeParameterLayer(LayerContext &context,
 /// those that communicate. Their result has the shape of `x`.
 std::unique_ptr<Layer> makePlainLayer(LayerContext &context);
 
+/// Layers without parameters in which each element depends on its row: norms,
+/// softmax, sums, orders.
+std::unique_ptr<Layer> makeRowLayer(LayerContext &context);
+
 /// Operations in loops and branches, which are in no region otherwise.
 std::unique_ptr<Layer> makeControlLayer(LayerContext &context);
 

@@ -203,6 +203,16 @@ TextValue StepText::random(const TextValue &seed, const TextValue &offset,
   return {name, type, 0};
 }
 
+TextValue StepText::constant(int64_t size, const std::string &element) {
+  std::string name = newName(), elements;
+  for (int64_t i = 0; i < size; ++i)
+    elements += (i ? ", " : "") + std::to_string((3 * i + 1) % 5 - 2) + ".0";
+  TextType type{{size}, element};
+  body += "  " + name + " = arith.constant" + printAttributes("") + " dense<[" +
+          elements + "]> : " + type.str() + "\n";
+  return {name, type, 0};
+}
+
 //===----------------------------------------------------------------------===//
 // Control flow
 //===----------------------------------------------------------------------===//

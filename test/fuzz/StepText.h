@@ -108,6 +108,9 @@ public:
   TextValue random(const TextValue &seed, const TextValue &offset,
                    unsigned stream, const TextType &type);
 
+  /// A vector of small whole numbers, not all of them equal.
+  TextValue constant(int64_t size, const std::string &element);
+
   /// A loop of so many iterations over values that it carries. `body` is given
   /// the index and the values, and returns those of the next iteration.
   using LoopBody = llvm::function_ref<llvm::SmallVector<TextValue>(

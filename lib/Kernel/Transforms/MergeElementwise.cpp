@@ -17,6 +17,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -59,11 +60,22 @@ static bool mayMerge(tg::KernelOp kernel) {
          });
 }
 
+/// True if the body reads nothing that the kernel computes but as its element:
+/// what it extracts elements from is an argument, or a constant.
+static bool extractsFromArguments(linalg::GenericOp op) {
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op.getRegion(), captured);
+  return llvm::all_of(captured, [](Value value) {
+    Operation *producer = value.getDefiningOp();
+    return !producer || producer->hasTrait<OpTrait::ConstantLike>();
+  });
+}
+
 /// True if the operation computes element i of its results from what it reads
 /// for i, and nothing from what the results held before.
 static bool isElementwise(linalg::GenericOp op) {
   if (!op.hasPureTensorSemantics() || op.getNumParallelLoops() == 0 ||
-      op.getNumReductionLoops() != 0)
+      op.getNumReductionLoops() != 0 || !extractsFromArguments(op))
     return false;
   for (OpOperand &init : op.getDpsInitsMutable())
     if (!init.get().getDefiningOp<tensor::EmptyOp>() ||

@@ -76,6 +76,54 @@ tg.kernel @small_between(%x: tensor<4x8xf32>, %y: tensor<8xf32>) -> tensor<4x8xf
   tg.return %a : tensor<4x8xf32>
 }
 
+#id = affine_map<(d0, d1) -> (d0, d1)>
+
+// Elements of any place of what the kernel computes: all of it has to be there
+// first.
+// CHECK-LABEL: tg.kernel @extracts_from_a_result
+// CHECK-COUNT-2: linalg.generic
+tg.kernel @extracts_from_a_result(%x: tensor<4x4xf32>, %at: tensor<4x4xindex>) -> tensor<4x4xf32> {
+  %0 = tensor.empty() : tensor<4x4xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4x4xf32>) outs(%0 : tensor<4x4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %3 = arith.negf %in : f32
+    linalg.yield %3 : f32
+  } -> tensor<4x4xf32>
+  %2 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%at : tensor<4x4xindex>) outs(%0 : tensor<4x4xf32>) {
+  ^bb0(%in: index, %out: f32):
+    %i = linalg.index 0 : index
+    %3 = tensor.extract %1[%i, %in] : tensor<4x4xf32>
+    linalg.yield %3 : f32
+  } -> tensor<4x4xf32>
+  tg.return %2 : tensor<4x4xf32>
+}
+
+// CHECK-LABEL: tg.kernel @extracts_from_an_argument(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]:
+// CHECK-COUNT-1: linalg.generic
+// CHECK:         tensor.extract %[[X]]
+// CHECK-NOT:     linalg.generic
+// CHECK:         tg.return
+tg.kernel @extracts_from_an_argument(%x: tensor<4x4xf32>, %at: tensor<4x4xindex>) -> tensor<4x4xf32> {
+  %0 = tensor.empty() : tensor<4x4xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%at : tensor<4x4xindex>) outs(%0 : tensor<4x4xf32>) {
+  ^bb0(%in: index, %out: f32):
+    %i = linalg.index 0 : index
+    %3 = tensor.extract %x[%i, %in] : tensor<4x4xf32>
+    linalg.yield %3 : f32
+  } -> tensor<4x4xf32>
+  %2 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%1 : tensor<4x4xf32>) outs(%0 : tensor<4x4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %3 = arith.negf %in : f32
+    linalg.yield %3 : f32
+  } -> tensor<4x4xf32>
+  tg.return %2 : tensor<4x4xf32>
+}
+
 // An argument that is returned has to be copied.
 // CHECK-LABEL: tg.kernel @returned_argument
 // CHECK-NEXT:    tg.node "aten.exp.default"
