@@ -510,7 +510,8 @@ def unpack(lu: Array, pivots: Array) -> tuple[Array, Array, Array]:
             numpy.triu(lu[:size]))
 
 
-for _shape in ((4, 4), (2, 3, 5, 5), (2, 5, 3), (3, 6), (1, 1), (2, 17, 17)):
+for _shape in ((4, 4), (2, 3, 5, 5), (2, 5, 3), (3, 6), (1, 1), (2, 17, 17), (0, 0),
+               (2, 0, 3)):
     case("aten.linalg_lu_factor_ex.default", rand(*_shape), ref=of_each(eliminate),
          out="f32 i32 i32")
     case("aten.lu_unpack.default", rand(*_shape), Value("i32", numpy.broadcast_to(
@@ -544,7 +545,7 @@ def positive(*shape: int, dtype: str = "f32") -> Value:
     return value
 
 
-for _shape in ((4, 4), (2, 3, 5, 5), (1, 1), (2, 17, 17)):
+for _shape in ((4, 4), (2, 3, 5, 5), (1, 1), (2, 17, 17), (0, 0)):
     case("aten.linalg_cholesky_ex.default", positive(*_shape), out="f32 i32",
          ref=lambda a: (numpy.linalg.cholesky(a), numpy.zeros(a.shape[:-2])))
     case("aten.linalg_cholesky_ex.default", positive(*_shape, dtype="f64"), upper=True,

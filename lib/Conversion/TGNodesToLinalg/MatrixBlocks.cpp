@@ -18,9 +18,13 @@ Tensor regather::nodes::readBlock(B &b, Tensor matrices, OpFoldResult row,
                                   int64_t rows, OpFoldResult column,
                                   int64_t columns) {
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  int64_t count = matrices.getType().getDimSize(0);
+  // A slice of a dimension of size 0 is out of bounds.
+  if (count == 0 || rows == 0 || columns == 0)
+    return fill(b, {count, rows, columns},
+                makeNumber(matrices.getType().getElementType(), 0.0));
   SmallVector<OpFoldResult> sizes = {
-      b.getIndexAttr(matrices.getType().getDimSize(0)), b.getIndexAttr(rows),
-      b.getIndexAttr(columns)};
+      b.getIndexAttr(count), b.getIndexAttr(rows), b.getIndexAttr(columns)};
   return tensor::ExtractSliceOp::create(b, matrices, {zero, row, column}, sizes,
                                         SmallVector<OpFoldResult>(3, one))
       .getResult();
@@ -56,6 +60,9 @@ Tensor regather::nodes::flattenBatch(B &b, Tensor tensor,
 SmallVector<Tensor> regather::nodes::repeat(
     B &b, int64_t count, ArrayRef<Tensor> first,
     function_ref<SmallVector<Value>(B &, Value, ArrayRef<Tensor>)> step) {
+  // Blocks of nothing would lie out of bounds.
+  if (count == 0)
+    return llvm::to_vector(first);
   auto toTensors = [](ValueRange values) {
     return llvm::map_to_vector(values,
                                [](Value value) { return cast<Tensor>(value); });
