@@ -16,6 +16,7 @@ import numpy
 import pytest
 
 import attention_cases  # noqa: F401, which adds its cases
+import factorization_cases  # noqa: F401, which adds its cases
 import image_cases  # noqa: F401, which adds its cases
 import indexing_cases  # noqa: F401, which adds its cases
 import sorting_cases  # noqa: F401, which adds its cases
